@@ -1,6 +1,9 @@
 type Elements = Uint8Array<ArrayBuffer> | Int8Array<ArrayBuffer> | Uint16Array<ArrayBuffer> | Int16Array<ArrayBuffer>;
 
-/** Weights of four successive samples for the value `shift` (0 to 1) after the second of them, on a Catmull-Rom spline. */
+/**
+ * Weights of four successive samples for the value at the distance `shift` (0 to 1) after the second sample, on a Catmull-Rom
+ * spline.
+ */
 function weightsAt(shift: number): [number, number, number, number] {
   const [squared, cubed] = [shift * shift, shift * shift * shift];
   return [
@@ -20,7 +23,7 @@ interface Line {
   step: number;
 }
 
-/** Replaces each sample of a line by a weighted sum of four: the one before it, itself, and the two after it. */
+/** Replaces each sample of a line by a weighted sum of four samples: the sample before it, itself, and the two samples after it. */
 function resampleLine(
   data: Elements,
   line: Line,

@@ -9,7 +9,7 @@ const codeStreamHeaderBytes = 20;
 
 /**
  * Reads width and height of a JPEG XR file (ITU-T T.832, annex A) from its directory, and checks that the file is complete. The
- * decoder does not check: it reads missing bytes as zeros, and allocates memory for the size in the code stream.
+ * decoder does not check this: it reads missing bytes as zeros, and allocates memory for the size in the code stream.
  *
  * @param what name of the file in messages.
  * @throws TileSourceError if the file is not JPEG XR, is truncated, or has a code stream that is larger than the directory says.
@@ -45,8 +45,8 @@ export function readJpegXrSize(bytes: Uint8Array, what: string): { width: number
 /** Width and height in the header of a code stream (ITU-T T.832, 8.3); `null` if there is no code stream. */
 function codeStreamSize(view: DataView, offset: number): { width: number; height: number } | null {
   if (offset + codeStreamHeaderBytes > view.byteLength || view.getBigUint64(offset) !== signature) return null;
-  const isShort = (view.getUint8(offset + 10) & 0x80) !== 0;
+  const hasShortSides = (view.getUint8(offset + 10) & 0x80) !== 0;
   const readSide = (index: 0 | 1) =>
-    (isShort ? view.getUint16(offset + 12 + 2 * index) : view.getUint32(offset + 12 + 4 * index)) + 1;
+    (hasShortSides ? view.getUint16(offset + 12 + 2 * index) : view.getUint32(offset + 12 + 4 * index)) + 1;
   return { width: readSide(0), height: readSide(1) };
 }

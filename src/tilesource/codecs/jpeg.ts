@@ -14,7 +14,7 @@ export interface JpegExpectation {
   maxPixels: number;
 }
 
-/** Decodes a JPEG of 8 bits. @throws TileSourceError if it is corrupt, or does not have the expected properties; the signal's reason. */
+/** Decodes a JPEG of 8 bits. @throws TileSourceError if it is corrupt, or does not have the expected properties. */
 export async function decodeJpeg(
   bytes: Uint8Array,
   { bands, what, maxPixels }: JpegExpectation,

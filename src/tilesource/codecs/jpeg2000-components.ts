@@ -1,13 +1,13 @@
 import { bufferOf } from '../../core/buffer-of.js';
 
-/** For numbers of components that the library cannot decode at once: groups of components that it can. */
+/** How components are grouped for decoding, by their number, if the library cannot decode all of them at once. */
 const componentGroupsByCount: Readonly<Record<number, readonly (readonly number[])[]>> = { 2: [[0], [1]], 4: [[0, 1, 2], [3]] };
 
 /** Offset in a code stream of the number of components. The description of the first component follows it. */
 const componentCountOffset = 40;
 
 /**
- * Wraps a code stream in JP2 files, each of which selects one or three components, because the library decodes only that many.
+ * Wraps a code stream in JP2 files, each of which selects one or three components, because the library decodes no other number.
  * Returns `null` if the code stream can be decoded unchanged.
  */
 export function selectComponents(codeStream: Uint8Array): { components: readonly number[]; file: Uint8Array }[] | null {
@@ -17,7 +17,6 @@ export function selectComponents(codeStream: Uint8Array): { components: readonly
   return groups?.map((components) => ({ components, file: wrapComponents(bytes, components) })) ?? null;
 }
 
-/** Creates a box of JP2. */
 function createBox(type: string, ...parts: readonly Uint8Array[]): Buffer {
   const boxHeader = Buffer.alloc(8);
   boxHeader.writeUInt32BE(parts.reduce((sum, { length }) => sum + length, boxHeader.length));
@@ -26,8 +25,8 @@ function createBox(type: string, ...parts: readonly Uint8Array[]): Buffer {
 }
 
 /**
- * A JP2 file that selects components: each of its channels is mapped directly to a component. The format requires a palette, which
- * is not used.
+ * Creates a JP2 file that selects components: each of its channels is mapped directly to a component. The format requires a
+ * palette, which is not used.
  */
 function wrapComponents(codeStream: Buffer, components: readonly number[]): Buffer {
   const readUnsigned = (at: number) => codeStream.readUInt32BE(at);
@@ -36,7 +35,7 @@ function wrapComponents(codeStream: Buffer, components: readonly number[]): Buff
   header.writeUInt32BE(readUnsigned(12) - readUnsigned(20), 0);
   header.writeUInt32BE(readUnsigned(8) - readUnsigned(16), 4);
   header.writeUInt16BE(codeStream.readUInt16BE(componentCountOffset), 8);
-  // Depth and sign of the samples. The channels of the palette must have the same.
+  // Depth and sign of the samples. The channels of the palette must have the same depth and sign.
   const depth = codeStream.readUInt8(componentCountOffset + 2);
   header.set([depth, 7, 0, 0], 10);
   const count = components.length;
@@ -62,17 +61,18 @@ interface ComponentSamples {
 }
 
 /** Interleaves the components of a picture. */
-export function joinComponents(selected: readonly ComponentSamples[], sampleBytes: 1 | 2): Uint8Array<ArrayBuffer> {
-  const bands = selected.reduce((sum, { components }) => sum + components.length, 0);
-  const out = new Uint8Array(selected.reduce((sum, { data }) => sum + data.length, 0));
+export function joinComponents(parts: readonly ComponentSamples[], sampleBytes: 1 | 2): Uint8Array<ArrayBuffer> {
+  const bands = parts.reduce((sum, { components }) => sum + components.length, 0);
+  const out = new Uint8Array(parts.reduce((sum, { data }) => sum + data.length, 0));
   const samplesOf = (bytes: Uint8Array) =>
     sampleBytes === 1 ? bytes : new Uint16Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 2);
-  const joined = samplesOf(out);
-  for (const { components, data } of selected) {
+  const joinedSamples = samplesOf(out);
+  for (const { components, data } of parts) {
     const source = samplesOf(data);
     const step = components.length;
     for (const [position, component] of components.entries()) {
-      for (let from = position, to = component; from < source.length; from += step, to += bands) joined[to] = source[from]!;
+      for (let from = position, to = component; from < source.length; from += step, to += bands)
+        joinedSamples[to] = source[from]!;
     }
   }
   return out;

@@ -51,7 +51,7 @@ export async function decodeLerc(task: LercTask): Promise<Uint8Array<ArrayBuffer
   }
   const { pixels, mask, bandMasks } = library.decode(task.bytes, { returnInterleaved: true });
   const [firstPlane] = pixels;
-  /** Number of samples of a pixel in each plane: its bands are either in separate planes or interleaved in one. */
+  /** Number of samples of a pixel in each plane. The bands are either in separate planes or interleaved in one plane. */
   const bandsPerPlane = pixels.length === samplesPerPixel ? 1 : samplesPerPixel;
   if (
     firstPlane === undefined ||

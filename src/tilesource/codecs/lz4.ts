@@ -1,6 +1,6 @@
 /**
  * Decodes LZ4 in the form of Zarr: the decoded size in four bytes, then one block. A library in WebAssembly is not used, because
- * a corrupt block would damage its memory, and with it the next image.
+ * a corrupt block would damage the library's memory, and thereby the next images.
  *
  * @throws Error if the block is corrupt.
  */
@@ -9,22 +9,22 @@ export function decodeLz4(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   const out = new Uint8Array(new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true));
   let at = sizeBytes;
   let to = 0;
-  /** Reads a length that begins in a token, as half of its bits, and may continue in further bytes. */
+  /** Reads a length. It begins in half of a token's bits, and may continue in further bytes. */
   const readLength = (tokenLength: number): number => {
     let length = tokenLength;
-    for (let more = tokenLength === maxTokenLength ? 255 : 0; more === 255; length += more) {
+    for (let nextByte = tokenLength === maxTokenLength ? 255 : 0; nextByte === 255; length += nextByte) {
       if (at >= bytes.length) throw new Error('a length is cut off');
-      more = bytes[at++]!;
+      nextByte = bytes[at++]!;
     }
     return length;
   };
   while (at < bytes.length) {
     const token = bytes[at++]!;
-    const literals = readLength(token >> 4);
-    if (literals > bytes.length - at || literals > out.length - to) throw new Error('there are more bytes than declared');
-    out.set(bytes.subarray(at, at + literals), to);
-    at += literals;
-    to += literals;
+    const literalCount = readLength(token >> 4);
+    if (literalCount > bytes.length - at || literalCount > out.length - to) throw new Error('there are more bytes than declared');
+    out.set(bytes.subarray(at, at + literalCount), to);
+    at += literalCount;
+    to += literalCount;
     // The last sequence has no match.
     if (at === bytes.length) break;
     if (bytes.length - at < 2) throw new Error('a match is cut off');
@@ -40,16 +40,16 @@ export function decodeLz4(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
 }
 
 const sizeBytes = 4;
-/** Largest length in half a token. It means that the length continues in the next byte. */
+/** Largest length in half a token. This value means that the length continues in the next byte. */
 const maxTokenLength = 15;
 const minMatchBytes = 4;
 
-/** Copies a match from earlier bytes. These may overlap the copy. */
+/** Copies a match from earlier bytes, which may overlap the copy. */
 function copyMatch(out: Uint8Array, to: number, { offset, length }: { offset: number; length: number }): void {
-  for (let done = 0; done < length;) {
-    // The bytes that can be copied double with each step.
-    const copied = Math.min(length - done, offset + done);
-    out.copyWithin(to + done, to - offset, to - offset + copied);
-    done += copied;
+  for (let copiedBytes = 0; copiedBytes < length;) {
+    // The number of bytes that can be copied at once doubles with each step.
+    const stepBytes = Math.min(length - copiedBytes, offset + copiedBytes);
+    out.copyWithin(to + copiedBytes, to - offset, to - offset + stepBytes);
+    copiedBytes += stepBytes;
   }
 }

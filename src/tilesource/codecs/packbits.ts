@@ -1,5 +1,6 @@
 /**
- * Decodes PackBits to `size` bytes. Runs may continue in the next row: TIFF forbids that and libtiff cuts them off, but some writers do it.
+ * Decodes PackBits to `size` bytes. Runs may continue in the next row: TIFF forbids such runs and libtiff cuts them off, but some
+ * writers write them.
  *
  * @throws Error if the bytes end too early.
  */

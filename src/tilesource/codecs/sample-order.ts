@@ -12,21 +12,21 @@ type Elements = Uint8Array<ArrayBuffer> | Uint16Array<ArrayBuffer> | Uint32Array
 function elementsOf(bytes: Uint8Array<ArrayBuffer>, sampleBytes: 1 | 2 | 4): Elements {
   if (sampleBytes === 1) return bytes;
   const length = Math.floor(bytes.length / sampleBytes);
-  const aligned = bytes.byteOffset % sampleBytes === 0 ? bytes : bytes.slice();
+  const alignedBytes = bytes.byteOffset % sampleBytes === 0 ? bytes : bytes.slice();
   return sampleBytes === 2
-    ? new Uint16Array(aligned.buffer, aligned.byteOffset, length)
-    : new Uint32Array(aligned.buffer, aligned.byteOffset, length);
+    ? new Uint16Array(alignedBytes.buffer, alignedBytes.byteOffset, length)
+    : new Uint32Array(alignedBytes.buffer, alignedBytes.byteOffset, length);
 }
 
 /** Joins low and high bytes to 16-bit samples. */
 function unpackHiLo(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   const half = bytes.length >> 1;
-  const paired = new Uint8Array(half * 2);
+  const pairedBytes = new Uint8Array(half * 2);
   for (let i = 0; i < half; i++) {
-    paired[2 * i] = bytes[i]!;
-    paired[2 * i + 1] = bytes[half + i]!;
+    pairedBytes[2 * i] = bytes[i]!;
+    pairedBytes[2 * i + 1] = bytes[half + i]!;
   }
-  return paired;
+  return pairedBytes;
 }
 
 /** Reorders samples to red, green, blue, in the same buffer. A fourth sample is dropped. */
@@ -43,6 +43,8 @@ function putRedFirst(elements: Elements, samplesPerPixel: 3 | 4): Uint8Array<Arr
 
 /** Rearranges decompressed bytes to interleaved samples, red first. May change `bytes`. */
 export function orderSamples(bytes: Uint8Array<ArrayBuffer>, { hiLo, blueFirst }: SampleOrder): Uint8Array<ArrayBuffer> {
-  const paired = hiLo === true ? unpackHiLo(bytes) : bytes;
-  return blueFirst === undefined ? paired : putRedFirst(elementsOf(paired, blueFirst.sampleBytes), blueFirst.samplesPerPixel);
+  const pairedBytes = hiLo === true ? unpackHiLo(bytes) : bytes;
+  return blueFirst === undefined
+    ? pairedBytes
+    : putRedFirst(elementsOf(pairedBytes, blueFirst.sampleBytes), blueFirst.samplesPerPixel);
 }

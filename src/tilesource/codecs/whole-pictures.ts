@@ -11,7 +11,7 @@ export interface PictureTask {
   bytes: Uint8Array;
   /** A picture with more pixels is refused. */
   maxPixels: number;
-  /** If set, a picture of any other size is refused. Tiles set it. */
+  /** If set, a picture of any other size is refused. It is set for tiles. */
   requiredSize?: { width: number; height: number };
 }
 
@@ -79,7 +79,7 @@ export interface PictureDecoder {
 export async function loadJxlDecoder(): Promise<PictureDecoder> {
   const folder = dirname(resolveOptionalFile('jxl-oxide-wasm/package.json'));
   const module = limitWasmMemory(readFileSync(join(folder, 'jxl_oxide_wasm_bg.wasm')), maxDecoderBytes);
-  // An imported module is never freed, nor is its memory. A function that is compiled from its text can be freed.
+  // An imported module is never freed, nor is its memory. A function that is compiled from the module's text can be freed.
   const code = readFileSync(join(folder, 'jxl_oxide_wasm.js'), 'utf8')
     .split('\n')
     .filter((line) => !line.startsWith('export {') && !line.startsWith('export default'))
@@ -97,10 +97,10 @@ export async function loadJxlDecoder(): Promise<PictureDecoder> {
       const { width = 0, height = 0 } = image;
       checkSize({ width, height }, task);
       if (!image.loaded) throw new Error('the file ends too early');
-      const rendered = image.render();
-      const icc = rendered.iccProfile;
+      const renderedImage = image.render();
+      const icc = renderedImage.iccProfile;
       // This call frees the rendered image.
-      const data = rendered.encodeToPng();
+      const data = renderedImage.encodeToPng();
       image.free();
       return { kind: 'png', data, width, height, hasAlpha: false, icc: icc.length > 0 ? icc : null };
     },
@@ -158,7 +158,7 @@ function checkSize({ width, height }: { width: number; height: number }, { maxPi
     throw new Error(`the picture has ${width} by ${height} pixels; at most ${maxPixels} are supported`);
 }
 
-/** Number of bytes at the start of a file in which the metadata boxes are searched. */
+/** Number of bytes at the start of a file that are searched for the color profile. */
 const searchedBytes = 2 ** 20;
 
 /** The color profile, which the library does not return: the content of the first `colr` box of type `prof`. */

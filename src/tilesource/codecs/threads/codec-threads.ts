@@ -6,14 +6,16 @@ import { WorkQueue } from '../../../core/concurrency/work-queue.js';
 import type { CodecFunctions } from './thread.js';
 import { codecNames, type CodecTask, type DecodeResult, type FrameInfo } from './tasks.js';
 
-/** Time limit of a task in milliseconds. An ordinary tile takes a hundredth of it; only hostile files take longer. */
+/** Time limit of a task in milliseconds. An ordinary tile takes a hundredth of this time; only hostile files take longer. */
 const timeoutMs = 30_000;
-/** Maximum heap of a thread in MiB, without the bytes of pictures. Descriptions in XML may need much of it. */
+/** Maximum heap of a thread in MiB, without the bytes of pictures. Descriptions in XML may need much of this memory. */
 const memoryMiB = 512;
 /** Maximum number of threads. */
 const maxThreads = Math.max(1, Math.min(4, availableParallelism()));
 
-/** Copies bytes that are part of a larger buffer to a separate one, because sending them to a thread would copy the whole buffer. */
+/**
+ * Copies bytes that are part of a larger buffer to a separate buffer, because sending them to a thread would copy the whole buffer.
+ */
 function separateBytes(bytes: Uint8Array): Uint8Array {
   return bytes.byteLength === bytes.buffer.byteLength ? bytes : bytes.slice();
 }
@@ -37,7 +39,8 @@ export class CodecThreads {
    * Decodes bytes.
    *
    * @param what name of the bytes in messages, such as `a tile of the TIFF`.
-   * @throws TileSourceError if the bytes are corrupt, or decoding needs more than 30 s or too much memory; the signal's reason.
+   * @throws TileSourceError if the bytes are corrupt, or decoding needs more than 30 s or too much memory. Also throws the signal's
+   * reason when it aborts.
    */
   async decode(task: CodecTask, what: string, signal?: AbortSignal): Promise<DecodeResult> {
     return this.call('decode', { ...task, bytes: separateBytes(task.bytes) }, `${what} (${codecNames[task.codec]})`, signal);

@@ -4,7 +4,7 @@ const memorySection = 5;
 /** Size of a page of WebAssembly memory in bytes. */
 const pageBytes = 2 ** 16;
 
-/** Reads an unsigned number in LEB128 (seven bits in each byte). Returns it and the position after it. */
+/** Reads an unsigned number in LEB128 (seven bits in each byte). Returns the number, and the position after its bytes. */
 function readNumber(bytes: Uint8Array, from: number): [value: number, end: number] {
   for (let at = from, value = 0, factor = 1; at < bytes.length; at += 1, factor *= 128) {
     const byte = bytes[at]!;

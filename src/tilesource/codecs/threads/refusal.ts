@@ -1,6 +1,6 @@
 import { TileSourceError } from '../../../errors.js';
 
-/** A TileSourceError as its message, because errors lose their class on the way to another thread. */
+/** The message of a TileSourceError. The error itself is not sent, because errors lose their class on the way to another thread. */
 export interface Refusal {
   refused: string;
 }

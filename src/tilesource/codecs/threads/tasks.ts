@@ -9,7 +9,7 @@ export interface ReducedSize {
   height: number;
 }
 
-/** Encoded bytes for the threads, with what the decoder needs to know besides them. */
+/** Encoded bytes for the threads, and the parameters of their decoder. */
 export type CodecTask =
   /** Zstandard that decodes to at most `size` bytes. */
   | { codec: 'zstd'; bytes: Uint8Array; size: number; order?: SampleOrder }
@@ -32,7 +32,6 @@ export interface FrameInfo {
   isFloat?: boolean;
 }
 
-/** Result of decoding. */
 export interface DecodeResult {
   /** `null` if bytes were only decompressed. */
   info: FrameInfo | null;

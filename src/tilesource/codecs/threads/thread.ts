@@ -19,7 +19,7 @@ import type { CodecTask, DecodeResult, FrameInfo, ReducedSize } from './tasks.js
 
 const require = createRequire(import.meta.url);
 
-/** A module made by Emscripten. Only its memory is used here. */
+/** The memory of a module that was made by Emscripten. */
 interface EmscriptenModule {
   HEAPU8: Uint8Array;
 }
@@ -59,7 +59,7 @@ const maxKeptBytes = 2 ** 27;
  * too large. The next use then loads it again.
  */
 class Library<T> {
-  #loaded: Promise<T> | null = null;
+  #libraryPromise: Promise<T> | null = null;
   #failures = 0;
 
   /** @param memoryBytes returns the memory of a library in bytes. */
@@ -69,19 +69,19 @@ class Library<T> {
   ) {}
 
   async use<R>(work: (library: T) => R | Promise<R>): Promise<R> {
-    this.#loaded ??= loadWithoutListeners(this.load);
-    const library = await this.#loaded;
+    this.#libraryPromise ??= loadWithoutListeners(this.load);
+    const library = await this.#libraryPromise;
     try {
       return await work(library);
     } catch (error) {
       this.#failures += 1;
       if ((error instanceof Error && error.name === 'RuntimeError') || this.#failures >= maxFailures) {
-        this.#loaded = null;
+        this.#libraryPromise = null;
         this.#failures = 0;
       }
       throw error;
     } finally {
-      if (this.memoryBytes(library) > maxKeptBytes) this.#loaded = null;
+      if (this.memoryBytes(library) > maxKeptBytes) this.#libraryPromise = null;
     }
   }
 }
@@ -136,30 +136,30 @@ function decodeCodeStream(bytes: Uint8Array, reduced: ReducedSize | undefined): 
 }
 
 async function decodeJpeg2000(bytes: Uint8Array, reduced: ReducedSize | undefined): Promise<DecodeResult> {
-  const wrapped = selectComponents(bytes);
-  let decoded: DecodeResult;
-  if (wrapped === null) decoded = await decodeCodeStream(bytes, reduced);
+  const groups = selectComponents(bytes);
+  let result: DecodeResult;
+  if (groups === null) result = await decodeCodeStream(bytes, reduced);
   else {
-    const selected: (DecodeResult & { components: readonly number[] })[] = [];
-    for (const { components, file } of wrapped) selected.push({ components, ...(await decodeCodeStream(file, reduced)) });
-    const info = selected[0]!.info!;
-    const isUniform = selected.every(
-      (part) =>
-        part.info?.bitsPerSample === info.bitsPerSample &&
-        part.data.length * selected[0]!.components.length === selected[0]!.data.length * part.components.length,
+    const decodedGroups: (DecodeResult & { components: readonly number[] })[] = [];
+    for (const { components, file } of groups) decodedGroups.push({ components, ...(await decodeCodeStream(file, reduced)) });
+    const info = decodedGroups[0]!.info!;
+    const isUniform = decodedGroups.every(
+      (group) =>
+        group.info?.bitsPerSample === info.bitsPerSample &&
+        group.data.length * decodedGroups[0]!.components.length === decodedGroups[0]!.data.length * group.components.length,
     );
     if (!isUniform) throw new Error('components of different sizes or depths are not supported');
-    const componentCount = selected.reduce((sum, { components }) => sum + components.length, 0);
-    decoded = { info: { ...info, componentCount }, data: joinComponents(selected, info.bitsPerSample > 8 ? 2 : 1) };
+    const componentCount = decodedGroups.reduce((sum, { components }) => sum + components.length, 0);
+    result = { info: { ...info, componentCount }, data: joinComponents(decodedGroups, info.bitsPerSample > 8 ? 2 : 1) };
   }
-  return reduced === undefined ? decoded : centerReduced(decoded, reduced);
+  return reduced === undefined ? result : centerReduced(result, reduced);
 }
 
 /** Corrects a picture of reduced resolution: the library reports the size of full resolution, and does not center the samples. */
 function centerReduced({ info, data }: DecodeResult, { halvings, width, height }: ReducedSize): DecodeResult {
   const { bitsPerSample: bits, componentCount: bands, isSigned } = info!;
   if (data.length !== width * height * bands * (bits > 8 ? 2 : 1))
-    throw new Error(`not the ${width} by ${height} pixels expected`);
+    throw new Error(`it does not have the expected ${width} by ${height} pixels`);
   if (halvings > 0) {
     const limits: [min: number, max: number] = isSigned ? [-(2 ** (bits - 1)), 2 ** (bits - 1) - 1] : [0, 2 ** bits - 1];
     const viewAs16Bits = (): Int16Array<ArrayBuffer> | Uint16Array<ArrayBuffer> =>
@@ -185,7 +185,7 @@ function decodeJpegLs(bytes: Uint8Array): Promise<DecodeResult> {
   });
 }
 
-/** Supported depths of JPEG XR, by the library's names. Microscopes write no others. */
+/** Supported depths of JPEG XR, by the library's names. Microscopes write no other depths. */
 const jpegXrDepths: Readonly<Record<string, { bits: number; isFloat: boolean }>> = {
   8: { bits: 8, isFloat: false },
   16: { bits: 16, isFloat: false },
@@ -247,31 +247,28 @@ function decodeWholePicture(task: PictureTask): Promise<WholePicture> {
 const bloscLibrary = new Library(async () => (await import('numcodecs/blosc')).default.fromConfig({ id: 'blosc' }));
 
 const functions = {
-  /** Decodes bytes. */
   async decode(task: CodecTask): Promise<DecodeResult> {
-    const decoded = await decodeTask(task);
-    return transferBytes(decoded, decoded.data);
+    const result = await decodeTask(task);
+    return transferBytes(result, result.data);
   },
 
   /** Decodes a picture that can only be decoded as a whole. */
   async picture(task: PictureTask): Promise<WholePicture> {
-    const decoded = await decodeWholePicture(task);
-    return transferBytes(decoded, decoded.data);
+    const result = await decodeWholePicture(task);
+    return transferBytes(result, result.data);
   },
 
-  /** Decodes samples in LERC. */
   async lerc(task: LercTask): Promise<Uint8Array<ArrayBuffer>> {
     const data = await decodeLerc(task);
     return transferBytes(data, data);
   },
 
-  /** Compresses bytes with zstd. */
   async compressZstd({ bytes, level }: { bytes: Uint8Array; level: number }): Promise<Uint8Array<ArrayBuffer>> {
     const data = await zstdLibrary.use(({ compress }) => compress(bytes, level) as Uint8Array<ArrayBuffer>);
     return transferBytes(data, data);
   },
 
-  /** Makes rows of a scaled picture. */
+  /** Computes rows of a scaled picture. */
   resample(task: ResampleTask): Uint8Array<ArrayBuffer> {
     const data = resampleRows(task);
     return transferBytes(data, data);
