@@ -3,11 +3,13 @@ import type { CachedTile, TileCache } from '../features/caches/tile-cache.js';
 import type { TestFunctions } from './test-functions.js';
 
 function makeTile(length: number, seed: number, type = 'image/jpeg'): CachedTile {
-  // Every byte value occurs, because a cache that treats tiles as text breaks them.
+  // Every byte value occurs, so that a cache which treats tiles as text, and thereby damages them, fails.
   return { bytes: Uint8Array.from({ length }, (_, i) => (i * 7 + seed * 13) % 256), type };
 }
 
-/** Keys like those of the plugin: long, with the style as JSON and the encoding, and texts in any script. */
+/**
+ * Makes a key like the keys of the plugin, which are long and contain the encoding, and the style as JSON with text in any script.
+ */
 function keyOf(parts: { tile: number; style?: string; encoding?: string }): string {
   const { tile, style = '{"band":1,"palette":["#000","#fff"]}', encoding = 'JPEG' } = parts;
   return `65f000000000000000000001:1700000000000:tiff:true/tile?encoding="${encoding}"&level=3&style=${style}&x=${tile}&y=0`;
@@ -26,7 +28,7 @@ type DeclareTest = (name: string, test: (cache: TileCache) => Promise<void>, max
 
 /**
  * Declares the tests that every tile cache has to pass. `makeCache` returns an empty cache that can store at most `maxBytes`
- * bytes. Each test closes its cache before the next one is made.
+ * bytes. Each test closes its cache before the next cache is made.
  *
  * ```ts
  * import { describe, it } from 'vitest';
@@ -62,15 +64,15 @@ export function describeTileCache(
   });
 }
 
-/** Tests of the values that a cache returns. */
+/** Declares tests of the tiles that a cache returns. */
 function testTiles(declareTest: DeclareTest): void {
   declareTest('returns exactly the stored tiles, and nothing for other keys', async (cache) => {
     const tiles = [makeTile(5000, 1), makeTile(1, 2, 'image/png'), makeTile(0, 3, 'application/octet-stream')];
     for (const [tile, value] of tiles.entries()) await cache.set(keyOf({ tile }), value);
     for (const [tile, value] of tiles.entries()) {
-      const cached = await cache.get(keyOf({ tile }));
-      assert.equal(cached?.type, value.type);
-      assert.deepEqual(Uint8Array.from(cached?.bytes ?? []), value.bytes);
+      const cachedTile = await cache.get(keyOf({ tile }));
+      assert.equal(cachedTile?.type, value.type);
+      assert.deepEqual(Uint8Array.from(cachedTile?.bytes ?? []), value.bytes);
     }
     assert.equal(await cache.get(keyOf({ tile: 3 })), undefined);
     assert.equal(await cache.get(''), undefined);
@@ -106,24 +108,25 @@ function testTiles(declareTest: DeclareTest): void {
     const work = Array.from({ length: 200 }, async (_, i) => {
       const key = keyOf({ tile: i % 20 });
       await cache.set(key, makeTile(1000, i % 20));
-      const cached = await cache.get(key);
-      if (cached !== undefined) assert.deepEqual(Uint8Array.from(cached.bytes), makeTile(1000, i % 20).bytes);
+      const cachedTile = await cache.get(key);
+      if (cachedTile !== undefined) assert.deepEqual(Uint8Array.from(cachedTile.bytes), makeTile(1000, i % 20).bytes);
     });
     await Promise.all(work);
     assert.equal((await cache.report()).items ?? 20, 20);
   });
 }
 
-/** Tests of the capacity of a cache, and of what it evicts. */
+/** Declares tests of the capacity of a cache, and of the tiles that it evicts. */
 function testSize(declareTest: DeclareTest): void {
   declareTest('reports its contents, and nothing after it was cleared', async (cache) => {
-    const empty = await cache.report();
-    assert.deepEqual([empty.used, empty.items ?? 0], [0, 0]);
-    assert.ok(empty.maxsize > 0);
+    const emptyReport = await cache.report();
+    assert.deepEqual([emptyReport.used, emptyReport.items ?? 0], [0, 0]);
+    assert.ok(emptyReport.maxsize > 0);
     for (let tile = 0; tile < 10; tile++) await cache.set(keyOf({ tile }), makeTile(10_000, tile));
-    const full = await cache.report();
-    assert.ok(full.used >= 100_000 && full.used <= full.maxsize, `${full.used} of ${full.maxsize}`);
-    assert.equal(full.items ?? 10, 10);
+    const fullReport = await cache.report();
+    const { used, maxsize } = fullReport;
+    assert.ok(used >= 100_000 && used <= maxsize, `${used} of ${maxsize}`);
+    assert.equal(fullReport.items ?? 10, 10);
     await cache.clear();
     assert.equal((await cache.report()).used, 0);
     assert.equal(await countCached(cache, 10), 0);
@@ -136,7 +139,7 @@ function testSize(declareTest: DeclareTest): void {
       for (let tile = 0; tile < count; tile++) {
         await cache.set(keyOf({ tile }), makeTile(64 * 1024, tile));
         await cache.get(keyOf({ tile: 0 }));
-        // Times of use differ by milliseconds.
+        // The pause makes the times of use differ.
         await new Promise((resolve) => setTimeout(resolve, 2));
       }
       const report = await cache.report();

@@ -29,10 +29,10 @@ const arrayNames: Readonly<Record<SampleType, string>> = {
   float64: 'Float64Array',
 };
 
-/** Number of frames to test, because a file may have thousands. */
-const testedFrames = 3;
+/** Maximum number of frames that are tested, because a file may have thousands. */
+const maxTestedFrames = 3;
 
-/** Counts the readers that a source opens and closes, and fails reads that start outside the file. */
+/** Counts the readers that a source opens and closes, and rejects reads that start outside the file. */
 class WatchedInput implements SourceInput {
   readonly name: string;
   readonly path: string;
@@ -71,7 +71,7 @@ function levelCount({ sizeX, sizeY, tileWidth, tileHeight }: ImageMetadata): num
 function sampleTiles(source: TileSource): { address: TileAddress; width: number; height: number }[] {
   const { sizeX, sizeY, tileWidth, tileHeight, levels, frames } = source.metadata;
   const count = frames?.length ?? 1;
-  const frameIndices = [...new Set([0, Math.floor(count / 2), count - 1])].slice(0, testedFrames);
+  const frameIndices = [...new Set([0, Math.floor(count / 2), count - 1])].slice(0, maxTestedFrames);
   return frameIndices.flatMap((frame) =>
     source.populatedLevels.flatMap((level) => {
       const scale = 2 ** (levels - 1 - level);
@@ -139,7 +139,7 @@ async function withSource(
   assert.equal(input.closedCount, input.openedCount, 'close must close every reader that the source has opened');
 }
 
-/** Opens a broken file. That must either succeed, or fail with a TileSourceError that has a message and leaves nothing open. */
+/** Opens a broken file. Opening must either succeed, or fail with a TileSourceError that has a message and leaves nothing open. */
 async function openBroken(definition: TileSourceDefinition, name: string, bytes: Uint8Array): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'tile-source-'));
   try {
@@ -189,9 +189,9 @@ function describeDefinition(makeDefinition: () => TileSourceDefinition, sampleFi
     await openBroken(definition, `text${extension}`, Buffer.from('This is not a picture. '.repeat(50)));
     for (const share of [0.01, 0.5, 0.95])
       await openBroken(definition, `cut${extension}`, await readFirstBytes(sampleFile, share));
-    const scrambled = await readFirstBytes(sampleFile, 1);
-    for (let i = 7; i < scrambled.length; i += 61) scrambled[i] = (scrambled[i] ?? 0) ^ 0xff;
-    await openBroken(definition, `scrambled${extension}`, scrambled);
+    const scrambledBytes = await readFirstBytes(sampleFile, 1);
+    for (let i = 7; i < scrambledBytes.length; i += 61) scrambledBytes[i] = (scrambledBytes[i] ?? 0) ^ 0xff;
+    await openBroken(definition, `scrambled${extension}`, scrambledBytes);
   });
 }
 
@@ -247,21 +247,21 @@ function describeImage(makeDefinition: () => TileSourceDefinition, sampleFile: s
     const { tileWidth, tileHeight } = source.metadata;
     const signatures = { JPEG: 'ffd8', PNG: '89504e47', WEBP: '52494646' };
     for (const { address, width, height } of sampleTiles(source)) {
-      const stored = (await source.readStoredTile?.(address)) ?? null;
-      if (stored === null) continue;
+      const storedTile = (await source.readStoredTile?.(address)) ?? null;
+      if (storedTile === null) continue;
       assert.deepEqual([width, height], [tileWidth, tileHeight], 'tiles that extend beyond the image must be decoded');
-      assert.deepEqual([stored.width, stored.height], [tileWidth, tileHeight]);
-      assert.ok(Buffer.from(stored.bytes).toString('hex').startsWith(signatures[stored.encoding]), stored.encoding);
+      assert.deepEqual([storedTile.width, storedTile.height], [tileWidth, tileHeight]);
+      assert.ok(Buffer.from(storedTile.bytes).toString('hex').startsWith(signatures[storedTile.encoding]), storedTile.encoding);
     }
   });
 
   declareTest('returns stored tiles at the border, if any, with the full size of a tile', async (source) => {
     const { tileWidth, tileHeight } = source.metadata;
     for (const { address, width, height } of sampleTiles(source)) {
-      const stored = (await source.readStoredTile?.(address, { partial: true })) ?? null;
-      if (stored === null) continue;
-      assert.deepEqual([stored.width, stored.height], [tileWidth, tileHeight]);
-      const content = stored.content ?? { width, height };
+      const storedTile = (await source.readStoredTile?.(address, { partial: true })) ?? null;
+      if (storedTile === null) continue;
+      assert.deepEqual([storedTile.width, storedTile.height], [tileWidth, tileHeight]);
+      const content = storedTile.content ?? { width, height };
       assert.ok(content.width >= 1 && content.width <= width && content.height >= 1 && content.height <= height, 'content');
     }
   });

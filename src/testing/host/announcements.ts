@@ -3,7 +3,7 @@ import type { HostEventName, StoredDocument } from '../../host.js';
 import { ModelEvents } from '../../core/host/host-events.js';
 import type { HostChecks } from './trial.js';
 
-/** Checks of concurrent writes and of announced events. */
+/** Checks of the events that a host announces. */
 export const announcementChecks: HostChecks = {
   'announces changes of items, files, access and tokens': async (trial) => {
     const modelEvents = trial.host.events === undefined ? new ModelEvents(trial.host.models) : null;
@@ -34,7 +34,7 @@ export const announcementChecks: HostChecks = {
     let file: StoredDocument | undefined;
     await expectEventAfter(async () => (file = await trial.createFile(item)), ['file.saved']);
     await expectEventAfter(() => trial.host.files.remove(file!), ['file.removed', 'files.removed']);
-    // Hooks on the models do not see roles in a separate table or tokens; such changes are noticed when verdicts expire.
+    // Hooks on the models see neither roles in a separate table nor tokens. Their changes are noticed when cached verdicts expire.
     if (trial.host.events === undefined) await trial.underTest.grant(folder, trial.stranger, 0);
     else await expectEventAfter(() => trial.underTest.grant(folder, trial.stranger, 0), ['access.changed', 'folder.saved']);
     await expectEventAfter(() => trial.underTest.removeItem(item), ['item.removed', 'items.removed']);

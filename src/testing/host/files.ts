@@ -28,10 +28,10 @@ export const fileChecks: HostChecks = {
 
   "stores attached files with the plugin's fields, and does not list them with the files of the item": async (trial) => {
     const { item } = await trial.newItem(false);
-    const attached = await trial.host.files.create(newAttachedPicture(item, 16), Readable.from([content]));
-    const stored = await trial.records.findFile(idText(attached._id));
-    assert.equal(stored?.doc.isLargeImageThumbnail, true, 'create stores the members of `fields`');
-    assert.equal(stored?.doc.thumbnailKey, '{"width":16}', 'create stores the members of `fields`');
+    const attachedFile = await trial.host.files.create(newAttachedPicture(item, 16), Readable.from([content]));
+    const storedFile = await trial.records.findFile(idText(attachedFile._id));
+    assert.equal(storedFile?.doc.isLargeImageThumbnail, true, 'create stores the members of `fields`');
+    assert.equal(storedFile?.doc.thumbnailKey, '{"width":16}', 'create stores the members of `fields`');
     assert.deepEqual(
       await trial.records.findFilesOfItem(trial.records.itemOf(item)),
       [],
@@ -41,16 +41,19 @@ export const fileChecks: HostChecks = {
 
   'leaves nothing behind when the stream of a file fails or is too short': async (trial) => {
     const { item } = await trial.newItem(false);
-    const failing = Readable.from(
+    const failingStream = Readable.from(
       (async function* () {
         yield content.subarray(0, 3);
         throw new Error('the connection was lost');
       })(),
     );
     await trial.expectNoBytesLeft(async () => {
-      await assert.rejects(async () => trial.createFile(item, failing), 'create fails if its stream fails');
-      const short = Readable.from([content.subarray(0, 3)]);
-      await assert.rejects(async () => trial.createFile(item, short), 'create fails if its stream ends before `size` bytes');
+      await assert.rejects(async () => trial.createFile(item, failingStream), 'create fails if its stream fails');
+      const shortStream = Readable.from([content.subarray(0, 3)]);
+      await assert.rejects(
+        async () => trial.createFile(item, shortStream),
+        'create fails if its stream ends before `size` bytes',
+      );
     });
     assert.deepEqual(
       await trial.records.findFilesOfItem(trial.records.itemOf(item)),
@@ -99,11 +102,11 @@ export const fileChecks: HostChecks = {
       await files.remove(file);
     });
     assert.equal(await trial.records.findFile(idText(file._id)), null, 'remove removes the record of the file');
-    const remaining = await files
+    const remainingBytes = await files
       .read(file, { start: 0, end: content.length })
       .then(readAll)
       .catch(() => Buffer.alloc(0));
-    assert.equal(remaining.length, 0, 'the bytes of a removed file cannot be read anymore');
+    assert.equal(remainingBytes.length, 0, 'the bytes of a removed file cannot be read anymore');
     if (path !== null) await assert.rejects(readFile(path), 'the path of a removed file is gone');
   },
 
@@ -111,18 +114,18 @@ export const fileChecks: HostChecks = {
     const { files, models } = trial.host;
     if (!files.createMany) return;
     const { item } = await trial.newItem(false);
-    const missing = { ...item, _id: '0123456789abcdef01234567' };
+    const missingItem = { ...item, _id: '0123456789abcdef01234567' };
     const makeEntry = (owner: StoredDocument, size: number, stream: Readable) => ({
       file: { ...newAttachedPicture(owner, size), size },
       content: stream,
     });
-    const broken = new Readable({ read: () => void broken.destroy(new Error('the disk failed')) });
+    const brokenStream = new Readable({ read: () => void brokenStream.destroy(new Error('the disk failed')) });
     const results = await files.createMany([
       makeEntry(item, content.length, Readable.from([content])),
       makeEntry(item, content.length + 1, Readable.from([content])),
       makeEntry(item, 3, Readable.from([Buffer.from('abc')])),
-      makeEntry(item, 3, broken),
-      makeEntry(missing, 3, Readable.from([Buffer.from('abc')])),
+      makeEntry(item, 3, brokenStream),
+      makeEntry(missingItem, 3, Readable.from([Buffer.from('abc')])),
       makeEntry(item, 0, Readable.from([])),
     ]);
     const expectedStates = ['fulfilled', 'rejected', 'fulfilled', 'rejected', 'rejected', 'fulfilled'];
@@ -152,8 +155,8 @@ export const fileChecks: HostChecks = {
     await files.remove(docs[2]!);
     await Promise.all([files.removeMany(docs), files.removeMany(docs)]);
     await files.removeMany([]);
-    const remaining = await models.file.countDocuments({ _id: { $in: docs.map(({ _id }) => _id) } } as never);
-    assert.equal(remaining, 0, 'removeMany removes the records of all files, even if some no longer exist');
+    const remainingCount = await models.file.countDocuments({ _id: { $in: docs.map(({ _id }) => _id) } } as never);
+    assert.equal(remainingCount, 0, 'removeMany removes the records of all files, even if some no longer exist');
     for (const path of paths)
       if (path !== null) await assert.rejects(readFile(path), { code: 'ENOENT' }, 'removeMany removes the bytes of all files');
   },
@@ -178,9 +181,9 @@ export const fileChecks: HostChecks = {
     const { markers } = trial.records;
     await markers.claim(records[3]!, { fileId: files[3]!._id, sourceName: 'first' });
     const claims = [0, 1, 2, 3, 0].map((i) => markers.claim(records[i]!, { fileId: files[i]!._id, sourceName: `tiff ${i}` }));
-    const claimed = (await Promise.all(claims)).map((item) => item?.largeImage?.sourceName);
-    const expected = ['tiff 0', 'tiff 1', 'tiff 2', undefined, undefined];
-    assert.deepEqual(claimed, expected, 'only the first claim for each item without a large image succeeds');
+    const claimedSources = (await Promise.all(claims)).map((item) => item?.largeImage?.sourceName);
+    const expectedSources = ['tiff 0', 'tiff 1', 'tiff 2', undefined, undefined];
+    assert.deepEqual(claimedSources, expectedSources, 'only the first claim for each item without a large image succeeds');
     const storedItems = await Promise.all(records.map(({ id }) => trial.records.findItem(id)));
     const names = storedItems.map((item) => item?.largeImage?.sourceName);
     assert.deepEqual(names, ['tiff 0', 'tiff 1', 'tiff 2', 'first'], 'the items keep their large-image records');

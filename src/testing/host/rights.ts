@@ -17,13 +17,17 @@ export const rightsChecks: HostChecks = {
 
   'gives owners at least write access, and strangers and anonymous callers only read access to public folders': async (trial) => {
     const caller = await trial.verify(trial.owner.token);
-    const other = await trial.verify(trial.stranger.token);
+    const strangerCaller = await trial.verify(trial.stranger.token);
     for (const isPublic of [false, true]) {
       const { folder, item } = await trial.newItem(isPublic);
       for (const subject of [{ type: 'item', doc: item } as const, { type: 'folder', doc: folder } as const]) {
         assert.ok((await trial.host.access.level(caller, subject)) >= 1, `the owner may write to the ${subject.type}`);
         const word = `of a ${isPublic ? 'public' : 'private'} ${subject.type}`;
-        assert.equal(await trial.host.access.level(other, subject), isPublic ? 0 : -1, `the level of a stranger ${word}`);
+        assert.equal(
+          await trial.host.access.level(strangerCaller, subject),
+          isPublic ? 0 : -1,
+          `the level of a stranger ${word}`,
+        );
         assert.equal(
           await trial.host.access.level(null, subject),
           isPublic ? 0 : -1,
@@ -48,10 +52,18 @@ export const rightsChecks: HostChecks = {
         assert.equal(await trial.host.access.level(caller, subject), level, `the level of ${word} on the ${subject.type}`);
       }
       for (const minLevel of [0, 1, 2] as const) {
-        const seen = await trial.listVisibleIds('item', [item], { user, level: minLevel });
-        assert.equal(seen.length, minLevel <= level ? 1 : 0, `items that the filter finds for ${word} at level ${minLevel}`);
-        const folders = await trial.listVisibleIds('folder', [folder], { user, level: minLevel });
-        assert.equal(folders.length, minLevel <= level ? 1 : 0, `folders that the filter finds for ${word} at level ${minLevel}`);
+        const visibleItems = await trial.listVisibleIds('item', [item], { user, level: minLevel });
+        assert.equal(
+          visibleItems.length,
+          minLevel <= level ? 1 : 0,
+          `items that the filter finds for ${word} at level ${minLevel}`,
+        );
+        const visibleFolders = await trial.listVisibleIds('folder', [folder], { user, level: minLevel });
+        assert.equal(
+          visibleFolders.length,
+          minLevel <= level ? 1 : 0,
+          `folders that the filter finds for ${word} at level ${minLevel}`,
+        );
       }
     }
   },
@@ -88,24 +100,24 @@ export const rightsChecks: HostChecks = {
   'finds users and groups by id, and no others, if it has a directory': async (trial) => {
     const { directory } = trial.host;
     if (directory === undefined) return;
-    const unknown = '0123456789abcdef01234567';
-    const idsOf = (found: readonly { id: string }[]) => found.map(({ id }) => id).toSorted();
+    const unknownId = '0123456789abcdef01234567';
+    const idsOf = (principals: readonly { id: string }[]) => principals.map(({ id }) => id).toSorted();
     assert.deepEqual(idsOf(await directory.users([])), [], 'users() of no ids returns nobody');
-    assert.deepEqual(idsOf(await directory.users([unknown])), [], 'users() of an unknown id returns nobody');
+    assert.deepEqual(idsOf(await directory.users([unknownId])), [], 'users() of an unknown id returns nobody');
     assert.deepEqual(idsOf(await directory.users([trial.owner.id])), [trial.owner.id], 'users() of one id returns that user');
     assert.deepEqual(
-      idsOf(await directory.users([trial.owner.id, unknown, trial.stranger.id])),
+      idsOf(await directory.users([trial.owner.id, unknownId, trial.stranger.id])),
       [trial.owner.id, trial.stranger.id].toSorted(),
       'users() returns the existing users among the ids, and no others',
     );
-    const seen = idsOf(await directory.users([trial.owner.id], await trial.verify(trial.stranger.token)));
+    const shownIds = idsOf(await directory.users([trial.owner.id], await trial.verify(trial.stranger.token)));
     assert.ok(
-      seen.length === 0 || (seen.length === 1 && seen[0] === trial.owner.id),
+      shownIds.length === 0 || (shownIds.length === 1 && shownIds[0] === trial.owner.id),
       'users() shows one user to another, or nobody',
     );
     assert.deepEqual(idsOf(await directory.groups([])), [], 'groups() of no ids returns none');
-    assert.deepEqual(idsOf(await directory.groups([unknown])), [], 'groups() of an unknown id returns none');
-    assert.deepEqual(await directory.groupsOf(unknown), [], 'an unknown user belongs to no group');
+    assert.deepEqual(idsOf(await directory.groups([unknownId])), [], 'groups() of an unknown id returns none');
+    assert.deepEqual(await directory.groupsOf(unknownId), [], 'an unknown user belongs to no group');
   },
 
   'filters lists by the same permissions': async (trial) => {

@@ -7,7 +7,7 @@ import { idText } from '../../core/database/id-text.js';
 import { createTokenVerifier } from '../../core/host/token-verifier.js';
 import type { HostUnderTest, TestUser } from './host-under-test.js';
 
-/** Checks of a host, by the sentence that describes each. */
+/** Checks of a host, by the sentences that describe them. */
 export type HostChecks = Readonly<Record<string, (trial: HostTrial) => Promise<void>>>;
 
 /** The content of the files in the checks. */
@@ -64,7 +64,7 @@ export class HostTrial {
     return this.host.files.create({ name: 'fox.txt', mimeType: 'text/plain', size: content.length, parent }, stream, options);
   }
 
-  /** Filters ids of documents to those that a user sees in a list. */
+  /** Returns the ids of the documents that a user sees in a list. */
   async listVisibleIds(
     type: 'item' | 'folder',
     docs: readonly StoredDocument[],
@@ -78,9 +78,9 @@ export class HostTrial {
 
   /** Runs work, and checks that it leaves no bytes in the storage. */
   async expectNoBytesLeft(work: () => Promise<unknown>): Promise<void> {
-    const before = await this.underTest.countStored?.();
+    const countBefore = await this.underTest.countStored?.();
     await work();
-    assert.equal(await this.underTest.countStored?.(), before, 'a failed or removed file leaves no bytes in the storage');
+    assert.equal(await this.underTest.countStored?.(), countBefore, 'a failed or removed file leaves no bytes in the storage');
   }
 }
 
