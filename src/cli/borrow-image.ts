@@ -19,8 +19,9 @@ export async function borrowImage<T>(
     return await use({
       sourceName: name,
       source,
-      samples: (where) => renderer.readSamples(where, asStored),
-      styled: async (where, style) => renderer.renderBox(where, { ...(await renderer.appearanceOf(style)), mayDropAlpha: true }),
+      samples: (region) => renderer.readSamples(region, asStored),
+      styled: async (region, style) =>
+        renderer.renderBox(region, { ...(await renderer.appearanceOf(style)), mayDropAlpha: true }),
     });
   } finally {
     await source.close();

@@ -26,7 +26,7 @@ const printError = (text: string): void => void process.stderr.write(`${programN
 /** The value of an option as cac parses it. */
 type OptionValue = string | number | boolean | undefined;
 
-/** Checks that an option has one of these values. @throws CommandError */
+/** Checks that an option is one of `choices`. @throws CommandError */
 function parseChoice<const Words extends readonly string[]>(
   value: OptionValue,
   choices: Words,
@@ -104,10 +104,10 @@ async function runServe(args: readonly string[]): Promise<void> {
   await serve(args, command);
 }
 
-function defineCommands(result: { code: Promise<number> | null }): CAC {
+function defineCommands(result: { exitCode: Promise<number> | null }): CAC {
   const program = cac(programName);
-  const run = (code: Promise<number>): void => {
-    result.code = code;
+  const run = (exitCode: Promise<number>): void => {
+    result.exitCode = exitCode;
   };
   program.command('serve [...files]', 'Serve images in place, from files and folders (see serve --help)');
   program
@@ -142,16 +142,16 @@ async function main(argv: readonly string[]): Promise<number | null> {
     await runServe(argv.slice(1));
     return null;
   }
-  const result: { code: Promise<number> | null } = { code: null };
+  const result: { exitCode: Promise<number> | null } = { exitCode: null };
   const program = defineCommands(result);
   const { options, args } = program.parse(['node', programName, ...argv], { run: false });
   if (options.help === true || options.version === true) return exitCodes.done;
   if (program.matchedCommand === undefined) {
-    const what = args[0] === undefined ? 'No command was given' : `Unknown command ${args[0]}`;
-    throw new CommandError(`${what}. Commands: serve, convert, info, check-config. See ${programName} --help`);
+    const problem = args[0] === undefined ? 'No command was given' : `Unknown command ${args[0]}`;
+    throw new CommandError(`${problem}. Commands: serve, convert, info, check-config. See ${programName} --help`);
   }
   program.runMatchedCommand();
-  return result.code;
+  return result.exitCode;
 }
 
 async function runProgram(): Promise<void> {

@@ -34,31 +34,34 @@ export async function convertTo(
   const output = resolve(to);
   const folder = await stat(dirname(output)).catch(() => null);
   if (!folder?.isDirectory()) throw new CommandError(`There is no folder ${dirname(output)}`);
-  const existing = await stat(output).catch(() => null);
-  const isSameFile = existing !== null && existing.ino === (await stat(input)).ino && existing.dev === (await stat(input)).dev;
+  const existingEntry = await stat(output).catch(() => null);
+  const isSameFile =
+    existingEntry !== null && existingEntry.ino === (await stat(input)).ino && existingEntry.dev === (await stat(input)).dev;
   if (isSameFile) throw new CommandError(`${to} is the file to convert.`);
-  if (existing !== null && (!overwrite || !existing.isFile()))
-    throw new CommandError(`${to} already exists${existing.isFile() ? ': --overwrite replaces it' : ', and is not a file'}.`);
-  const { opened, refusal } = await openForConversion(input);
+  if (existingEntry !== null && (!overwrite || !existingEntry.isFile()))
+    throw new CommandError(
+      `${to} already exists${existingEntry.isFile() ? ': --overwrite replaces it' : ', and is not a file'}.`,
+    );
+  const { image, refusal } = await openForConversion(input);
   // The temporary folder is next to the result, so that the finished file can be moved there atomically.
   const temporaryFolder = await createTemporaryDirectory(dirname(output));
   try {
-    const converted = await convertFile(
+    const result = await convertFile(
       { path: input, name: basename(input), mimeType: lookup(input) || 'application/octet-stream' },
       temporaryFolder.path,
-      { options, onProgress, signal, source: opened ?? undefined },
+      { options, onProgress, signal, source: image ?? undefined },
     );
     signal.throwIfAborted();
     // Temporary files are private. The result gets the usual permissions of new files.
-    await chmod(converted.path, 0o666 & ~process.umask());
-    await rename(converted.path, output);
-    return converted.size;
+    await chmod(result.path, 0o666 & ~process.umask());
+    await rename(result.path, output);
+    return result.size;
   } catch (error) {
     if (!(error instanceof TileSourceError) || refusal === null || refusal.message === error.message) throw error;
     // The conversion tries fewer sources than the registry, so both messages are useful.
     throw new TileSourceError(`${refusal.message} Converting it failed: ${error.message}`, { cause: error });
   } finally {
-    await opened?.source.close();
+    await image?.source.close();
     await temporaryFolder.remove();
   }
 }
@@ -66,19 +69,20 @@ export async function convertTo(
 /**
  * Opens the image in this process, if the child process that converts cannot open it with the same source.
  *
- * @returns the open image, or `null` if the child process opens it; and as `refusal` the error if no source reads the file.
+ * @returns `image` is the open image, or `null` if the child process opens it. `refusal` is the error if no source reads the file,
+ * otherwise `null`.
  */
 async function openForConversion(
   path: string,
-): Promise<{ opened: { sourceName: string; source: TileSource } | null; refusal: TileSourceError | null }> {
+): Promise<{ image: { sourceName: string; source: TileSource } | null; refusal: TileSourceError | null }> {
   try {
     const { name, source, opensInConversion } = await openLocalFile(path);
-    if (!opensInConversion) return { opened: { sourceName: name, source }, refusal: null };
+    if (!opensInConversion) return { image: { sourceName: name, source }, refusal: null };
     await source.close();
-    return { opened: null, refusal: null };
+    return { image: null, refusal: null };
   } catch (error) {
     // The conversion may still succeed: it reads pictures that are too large for the sources.
-    if (error instanceof TileSourceError) return { opened: null, refusal: error };
+    if (error instanceof TileSourceError) return { image: null, refusal: error };
     throw error;
   }
 }

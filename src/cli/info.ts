@@ -5,7 +5,7 @@ import { resolveExistingFile } from './usage.js';
 /**
  * Describes an image file like `GET item/:id/tiles`, with the name of the source that reads it and the names of its associated images.
  *
- * @throws TileSourceError that says why no source reads the file
+ * @throws TileSourceError that says why no source reads the file.
  */
 export async function readImageInfo(path: string, { includesInternal }: { includesInternal: boolean }): Promise<object> {
   const { name, source } = await openLocalFile(await resolveExistingFile(path));

@@ -8,29 +8,29 @@ import { findTileSources } from '../tilesource/registry/installed-sources.js';
 import { ownSources } from '../tilesource/registry/own-sources.js';
 import { TileSourceRegistry } from '../tilesource/registry/registry.js';
 
-/** How deeply images that combine other images can be nested. */
+/** Maximum depth of nested images that combine other images. */
 const maxDepth = 4;
 
 /**
  * Opens an image file of this machine with a source of this package, or of a package that is installed in the current folder.
  *
  * @returns the image, and whether the process of a conversion can open the file itself.
- * @throws TileSourceError that says why no source reads the file
+ * @throws TileSourceError that says why no source reads the file.
  */
 export async function openLocalFile(path: string): Promise<{ name: string; source: TileSource; opensInConversion: boolean }> {
   sharedRegistry ??= findRegistry();
   const registry = await sharedRegistry;
-  const opened = await registry.open(localInput(path, registry));
-  return { ...opened, opensInConversion: registry.get(opened.name)?.opensInConversion === true };
+  const openedImage = await registry.open(localInput(path, registry));
+  return { ...openedImage, opensInConversion: registry.get(openedImage.name)?.opensInConversion === true };
 }
 
-/** Looking for installed sources takes far longer than opening a file, so it is done once. */
+/** The registry is shared, because looking for installed sources takes far longer than opening a file. */
 let sharedRegistry: Promise<TileSourceRegistry> | null = null;
 
 async function findRegistry(): Promise<TileSourceRegistry> {
   const logger = { warn: printWarning };
-  const installed = await findTileSources(process.cwd(), { logger });
-  return new TileSourceRegistry({ logger }).register(...ownSources, ...installed);
+  const installedSources = await findTileSources(process.cwd(), { logger });
+  return new TileSourceRegistry({ logger }).register(...ownSources, ...installedSources);
 }
 
 /** Prints an error that a tile source has thrown: with its stack if a source has crashed, without if its package cannot be loaded. */
@@ -45,14 +45,14 @@ function printWarning({
   err?: unknown;
   error?: unknown;
 }) {
-  const which = folder === undefined ? `The tile source ${sourceName}` : `The tile source in ${folder}`;
-  process.stderr.write(`${which} failed: ${error instanceof Error ? error.stack : String(err ?? error)}\n`);
+  const failedSource = folder === undefined ? `The tile source ${sourceName}` : `The tile source in ${folder}`;
+  process.stderr.write(`${failedSource} failed: ${error instanceof Error ? error.stack : String(err ?? error)}\n`);
 }
 
 /**
  * A file as input of tile sources, with access to the other files in its folder.
  *
- * @param openingPaths files of the images that are being opened, each of which combines the next one.
+ * @param openingPaths files of the images that are being opened, each of which contains the next image.
  */
 function localInput(path: string, registry: TileSourceRegistry, openingPaths: readonly string[] = []): SourceInput {
   const folder = dirname(path);
@@ -66,27 +66,29 @@ function localInput(path: string, registry: TileSourceRegistry, openingPaths: re
 
 function localFolder(folder: string, registry: TileSourceRegistry, openingPaths: readonly string[]): SourceFolder {
   const resolveInside = (path: string): string | null => {
-    const absolute = resolve(folder, path);
-    return absolute === folder || absolute.startsWith(folder.endsWith(sep) ? folder : folder + sep) ? absolute : null;
+    const absolutePath = resolve(folder, path);
+    return absolutePath === folder || absolutePath.startsWith(folder.endsWith(sep) ? folder : folder + sep) ? absolutePath : null;
   };
   return {
     async file(path) {
-      const absolute = resolveInside(path);
-      return absolute === null || !(await isKind(absolute, 'isFile')) ? null : folderFile(absolute, registry, openingPaths);
+      const absolutePath = resolveInside(path);
+      return absolutePath === null || !(await hasKind(absolutePath, 'isFile'))
+        ? null
+        : folderFile(absolutePath, registry, openingPaths);
     },
     async files(path) {
-      const absolute = resolveInside(path);
-      if (absolute === null || !(await isKind(absolute, 'isDirectory'))) return null;
-      return (await filesIn(absolute)).map((name) => relative(folder, join(absolute, name)).replaceAll(sep, '/'));
+      const absolutePath = resolveInside(path);
+      if (absolutePath === null || !(await hasKind(absolutePath, 'isDirectory'))) return null;
+      return (await filesIn(absolutePath)).map((name) => relative(folder, join(absolutePath, name)).replaceAll(sep, '/'));
     },
     async tree(path) {
-      const absolute = resolveInside(path);
-      if (absolute === null || !(await isKind(absolute, 'isDirectory'))) return null;
+      const absolutePath = resolveInside(path);
+      if (absolutePath === null || !(await hasKind(absolutePath, 'isDirectory'))) return null;
       const readers: ByteReader[] = [];
       return {
         async file(pathInTree) {
-          const absoluteInTree = resolve(absolute, pathInTree);
-          if (!absoluteInTree.startsWith(absolute + sep) || !(await isKind(absoluteInTree, 'isFile'))) return null;
+          const absoluteInTree = resolve(absolutePath, pathInTree);
+          if (!absoluteInTree.startsWith(absolutePath + sep) || !(await hasKind(absoluteInTree, 'isFile'))) return null;
           const reader = await openFileReader(absoluteInTree);
           readers.push(reader);
           return reader;
@@ -121,7 +123,7 @@ async function filesIn(folder: string): Promise<string[]> {
     .toSorted();
 }
 
-function isKind(path: string, kind: 'isFile' | 'isDirectory'): Promise<boolean> {
+function hasKind(path: string, kind: 'isFile' | 'isDirectory'): Promise<boolean> {
   return stat(path).then(
     (entry) => entry[kind](),
     () => false,

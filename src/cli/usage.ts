@@ -8,9 +8,9 @@ export class CommandError extends Error {
 
 /** The absolute path of an existing file. @throws CommandError if there is no such file. */
 export async function resolveExistingFile(path: string): Promise<string> {
-  const absolute = resolve(path);
-  const entry = await stat(absolute).catch(() => null);
+  const absolutePath = resolve(path);
+  const entry = await stat(absolutePath).catch(() => null);
   if (entry === null) throw new CommandError(`There is no file ${path}`);
   if (!entry.isFile()) throw new CommandError(`${path} is not a file.`);
-  return absolute;
+  return absolutePath;
 }

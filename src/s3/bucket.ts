@@ -33,9 +33,9 @@ const pageLength = 1000;
 const silenceTimeoutMs = 30_000;
 /** Timeout in milliseconds of requests that send a part or complete a multipart upload. */
 const sendTimeoutMs = 10 * 60_000;
-/** How many times in a row an interrupted read is resumed without receiving a byte. */
+/** Maximum number of consecutive resumptions of an interrupted read that do not receive a byte. */
 const maxResumptions = 3;
-/** Pause in milliseconds before the first resumption. It doubles with each further one. */
+/** Pause in milliseconds before the first resumption. The pause doubles with each further resumption. */
 const firstPauseMs = 100;
 /** Name of the metadata that contains the owner of an object. */
 const ownerKey = 'stored-by';
@@ -47,14 +47,14 @@ export interface ObjectState {
   size: number;
   etag: string;
   modified?: Date;
-  /** The owner that was stored with it, if any. */
+  /** The owner that was stored with the object, if any. */
   owner?: string;
 }
 
 /** An object in a list. */
 export interface ListedObject extends ObjectState {
   key: string;
-  /** Its storage class, if the object must be restored before it can be read. */
+  /** The object's storage class, if the object must be restored before it can be read. */
   archived?: string;
 }
 
@@ -123,8 +123,8 @@ export class Bucket {
    * the object is the same.
    *
    * @param etag entity tag that the object must have; without it, any object with the key is read.
-   * @throws ReplacedObjectError if the object has another tag; NotFoundError; LargeImageError `unavailable`. The stream fails with
-   * the same errors.
+   * @throws ReplacedObjectError if the object has a different tag, NotFoundError if there is no object, or LargeImageError
+   * `unavailable` if the store cannot be used. The stream fails with the same errors.
    */
   async read(
     { key, etag, name }: { key: string; etag?: string | undefined; name: string },
@@ -159,16 +159,16 @@ export class Bucket {
   }): AsyncGenerator<Uint8Array> {
     const { key, firstResponse, range, signal, throwForReader } = reading;
     let { start } = range;
-    let opened: OpenResponse | null = firstResponse;
+    let response: OpenResponse | null = firstResponse;
     for (let resumptions = 0; start < range.end;) {
       try {
-        opened ??= await this.#get(key, firstResponse.etag, { start, end: range.end }, signal);
-        for await (const chunk of opened.body as AsyncIterable<Uint8Array>) {
-          opened.setWaiting(false);
+        response ??= await this.#get(key, firstResponse.etag, { start, end: range.end }, signal);
+        for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
+          response.setWaiting(false);
           start += chunk.length;
           resumptions = 0;
           yield chunk;
-          opened.setWaiting(true);
+          response.setWaiting(true);
         }
         if (start < range.end) throw new Error('The response of the store ended early.');
       } catch (error) {
@@ -176,8 +176,8 @@ export class Bucket {
         await wait(firstPauseMs * 2 ** resumptions, undefined, { signal });
         resumptions += 1;
       } finally {
-        opened?.close();
-        opened = null;
+        response?.close();
+        response = null;
       }
     }
   }
@@ -240,9 +240,11 @@ export class Bucket {
   }
 
   /**
-   * Stores a stream as a new object; a long one as a multipart upload. Nothing remains of an upload that fails or is aborted.
+   * Stores a stream as a new object, and a long stream as a multipart upload. Nothing remains of an upload that fails or is
+   * aborted.
    *
-   * @throws InvalidError if the stream has more or fewer bytes than `size`; the error of the stream; LargeImageError `unavailable`.
+   * @throws InvalidError if the stream has more or fewer bytes than `size`, the error of the stream, or LargeImageError
+   * `unavailable` if the store cannot be used.
    */
   async write(key: string, { name, mimeType, size, content, owner }: NewObject, signal?: AbortSignal): Promise<ObjectState> {
     const cancel = () =>
@@ -310,18 +312,19 @@ export class Bucket {
    */
   async endUploads(prefix: string, before: Date, signal: AbortSignal): Promise<number> {
     let endedCount = 0;
-    let page: ListMultipartUploadsCommandInput | null = { Bucket: this.name, Prefix: prefix };
-    while (page !== null) {
-      const list = new ListMultipartUploadsCommand(page);
-      const listing: ListMultipartUploadsCommandOutput = await this.#send((options) => this.client.send(list, options), signal);
-      for (const { Key, UploadId, Initiated } of listing.Uploads ?? []) {
+    let nextRequest: ListMultipartUploadsCommandInput | null = { Bucket: this.name, Prefix: prefix };
+    while (nextRequest !== null) {
+      const list = new ListMultipartUploadsCommand(nextRequest);
+      const response: ListMultipartUploadsCommandOutput = await this.#send((options) => this.client.send(list, options), signal);
+      for (const { Key, UploadId, Initiated } of response.Uploads ?? []) {
         if (Key === undefined || Initiated === undefined || Initiated >= before) continue;
         const abort = new AbortMultipartUploadCommand({ ...this.#location(Key), UploadId });
         await this.#send((options) => this.client.send(abort, options), signal);
         endedCount += 1;
       }
-      const { IsTruncated, NextKeyMarker, NextUploadIdMarker } = listing;
-      page = IsTruncated === true ? { ...page, KeyMarker: NextKeyMarker, UploadIdMarker: NextUploadIdMarker } : null;
+      const { IsTruncated, NextKeyMarker, NextUploadIdMarker } = response;
+      nextRequest =
+        IsTruncated === true ? { ...nextRequest, KeyMarker: NextKeyMarker, UploadIdMarker: NextUploadIdMarker } : null;
     }
     return endedCount;
   }
@@ -337,9 +340,11 @@ export class Bucket {
       const Objects = keys.slice(from, from + pageLength).map((Key) => ({ Key }));
       const command = new DeleteObjectsCommand({ Bucket: this.name, Delete: { Objects, Quiet: true } });
       const { Errors = [] } = await this.#send((options) => this.client.send(command, options));
-      const [failed] = Errors.filter(({ Code }) => Code !== 'NoSuchKey');
-      if (failed !== undefined)
-        throw new Error(`The store could not remove ${failed.Key ?? 'an object'}: ${failed.Message ?? failed.Code ?? ''}`);
+      const [firstError] = Errors.filter(({ Code }) => Code !== 'NoSuchKey');
+      if (firstError !== undefined)
+        throw new Error(
+          `The store could not remove ${firstError.Key ?? 'an object'}: ${firstError.Message ?? firstError.Code ?? ''}`,
+        );
     }
   }
 
@@ -359,7 +364,7 @@ interface OpenResponse {
 }
 
 /**
- * Splits a stream into parts of `bytesPerPart` bytes; the last one may be shorter.
+ * Splits a stream into parts of `bytesPerPart` bytes. The last part may be shorter.
  *
  * @throws InvalidError if the stream does not have `size` bytes.
  */
@@ -369,20 +374,21 @@ async function* partsOf(
 ): AsyncGenerator<Buffer, void> {
   let receivedBytes = 0;
   let chunks: Uint8Array[] = [];
-  let heldBytes = 0;
+  let bufferedBytes = 0;
   const sizeError = (actual: string) =>
     new InvalidError(`The file ${name} should have ${size} bytes, but its stream has ${actual}.`, 'size');
   for await (const chunk of content as AsyncIterable<Uint8Array>) {
     receivedBytes += chunk.length;
     if (receivedBytes > size) throw sizeError('more');
     chunks.push(chunk);
-    heldBytes += chunk.length;
-    if (heldBytes >= bytesPerPart && receivedBytes < size) {
-      const held = Buffer.concat(chunks);
+    bufferedBytes += chunk.length;
+    if (bufferedBytes >= bytesPerPart && receivedBytes < size) {
+      const joinedChunks = Buffer.concat(chunks);
       let offset = 0;
-      for (; held.length - offset >= bytesPerPart; offset += bytesPerPart) yield held.subarray(offset, offset + bytesPerPart);
-      chunks = [held.subarray(offset)];
-      heldBytes = held.length - offset;
+      for (; joinedChunks.length - offset >= bytesPerPart; offset += bytesPerPart)
+        yield joinedChunks.subarray(offset, offset + bytesPerPart);
+      chunks = [joinedChunks.subarray(offset)];
+      bufferedBytes = joinedChunks.length - offset;
     }
   }
   if (receivedBytes !== size) throw sizeError(`only ${receivedBytes}`);

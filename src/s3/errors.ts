@@ -5,7 +5,7 @@ const retryAfterSeconds = 10;
 /** Error codes of stores that refuse the credentials. */
 const refusalCodes = new Set(['AccessDenied', 'InvalidAccessKeyId', 'SignatureDoesNotMatch', 'ExpiredToken', 'InvalidToken']);
 
-/** The object was replaced by another one. */
+/** Reports that an object was replaced by a different object with the same key. */
 export class ReplacedObjectError extends LargeImageError {
   constructor(name: string, options: { cause?: unknown } = {}) {
     super('unavailable', `${name} was replaced in its bucket while it was read. Try again.`, {
@@ -42,7 +42,7 @@ export function reasonOf(error: unknown, bucket: string): string {
 }
 
 /**
- * The error for a client that reads bytes: 404 if they no longer exist, otherwise 503. The original error is the `cause`.
+ * The error for a client that reads bytes: 404 if the bytes no longer exist, otherwise 503. The original error is the `cause`.
  *
  * @param name of the file.
  */

@@ -10,11 +10,11 @@ import { ReplacedObjectError, reasonOf, statusOf } from './errors.js';
 /** The object with the bytes of a file. */
 export interface FileObject {
   key: string;
-  /** Entity tag of the recorded object. If the object with this key has a different tag, it was replaced. */
+  /** Entity tag of the recorded object. If the object with this key has a different tag, the recorded object was replaced. */
   etag?: string | undefined;
 }
 
-/** Your functions for the records of files, which your server stores. {@link s3Files} calls them. */
+/** Functions that you provide for {@link s3Files}. They read and change the records of files, which your server stores. */
 export interface S3FileRecords {
   /** The object of a file; `null` for files that are not in the bucket. */
   object(file: StoredDocument): FileObject | null;
@@ -23,15 +23,16 @@ export interface S3FileRecords {
   /** Removes the record of a file. It is not an error if the record does not exist. */
   remove(file: StoredDocument): Promise<void>;
   /**
-   * Returns those of the keys that a record refers to. If this and {@link S3FilesOptions.owner} are set, leftovers of killed processes
-   * are removed.
+   * Returns the keys, among `keys`, that a record refers to. If this function and {@link S3FilesOptions.owner} are set, leftovers
+   * of killed processes are removed.
    */
   known?(keys: readonly string[]): Promise<readonly string[]>;
   /** Moves a file to another item. Its object does not change. */
   move?(file: StoredDocument, itemId: string): Promise<void>;
   /**
-   * Called with the state of the object that now has the key of a file, if it is not the recorded object; with `null` if no object has
-   * the key. The server should record the new size and entity tag through the model (or emit `file.saved`), so that the image is reopened.
+   * Called when the recorded object of a file was replaced or removed. `current` is the state of the object that now has the key,
+   * or `null` if no object has the key. The server should record the new size and entity tag through the model (or emit
+   * `file.saved`), so that the image is reopened.
    */
   replaced?(file: StoredDocument, current: ObjectState | null): Promise<void>;
 }
@@ -43,8 +44,8 @@ export interface S3FilesOptions {
   /** Prefix of the keys of new objects, such as `slides/`. By default empty. */
   prefix?: string;
   /**
-   * Name of the database that contains the records. Each object is stored with it. If it is set, objects of this owner that no record
-   * refers to are removed at startup and daily.
+   * Name of the database that contains the records. The name is stored with each object. If the name is set, objects of this owner
+   * that no record refers to are removed at startup and daily.
    */
   owner?: string;
   /** Age in milliseconds from which objects without a record and incomplete multipart uploads are removed; by default a day. */
@@ -154,10 +155,10 @@ async function sweep(
   };
   let bucketObjects = 0;
   for await (const keys of groupInBatches(iterateOldKeys(), keysAtOnce)) {
-    const recorded = new Set(await filterKnown(keys));
+    const recordedKeys = new Set(await filterKnown(keys));
     for (const key of keys) {
       signal.throwIfAborted();
-      if (recorded.has(key) || (await ownerOf(bucket, key, signal)) !== owner) continue;
+      if (recordedKeys.has(key) || (await ownerOf(bucket, key, signal)) !== owner) continue;
       await bucket.remove(key);
       bucketObjects += 1;
     }
