@@ -21,7 +21,7 @@ import type { OverlayImages } from './overlay-images.js';
 /** The services that routes and jobs about annotations call. */
 export interface AnnotationServices {
   store: ElementStore;
-  /** The queue that requests for elements wait in. */
+  /** The queue in which requests for elements wait. */
   readQueue: WorkQueue;
   permissions: AnnotationPermissions;
   writer: AnnotationWriter;
@@ -34,7 +34,7 @@ export interface AnnotationServices {
   overlayImages: OverlayImages;
   tableImports: TableImports;
   geoJson: GeoJsonExport;
-  /** The host's brand. The field of overlays that refers to an item is named after it. */
+  /** The host's brand. The field in which an image or pixelmap element names its item is called after the brand, such as `girderId`. */
   brand: string;
 }
 
@@ -46,41 +46,41 @@ export function createAnnotationServices(
     overlayImages,
     brand,
     queues,
-    own,
+    ownCollections,
     temporaryDirectory,
     maxTableBytes,
-    ...shared
+    ...sharedDependencies
   }: Omit<AnnotationDependencies, 'bodies' | 'permissions' | 'overlayImages' | 'notify' | 'changeQueue'> & {
     items: Items;
     overlayImages: OverlayImages;
     brand: string;
     queues: Queues;
-    own: OwnCollections;
+    ownCollections: OwnCollections;
     temporaryDirectory: string;
-    /** Longest table that clients can send, in bytes. */
+    /** Maximum size of a table that clients can send, in bytes. */
     maxTableBytes: number;
   },
 ): AnnotationServices {
-  const { store, records } = shared;
+  const { store, records } = sharedDependencies;
   const { access, directory } = host;
   const permissions = new AnnotationPermissions({ access, directory, items, records });
   const bodies = new AnnotationBodies(store, brand);
   const changeQueue = queues.edits;
-  const options: AnnotationDependencies = { ...shared, bodies, permissions, overlayImages, notify: host.notify, changeQueue };
-  const writer = new AnnotationWriter(options);
-  const lifecycle = new AnnotationLifecycle(options, writer);
-  const edits = new AnnotationEdits(options, writer, brand);
+  const dependencies: AnnotationDependencies = { ...sharedDependencies, bodies, permissions, overlayImages, notify: host.notify, changeQueue };
+  const writer = new AnnotationWriter(dependencies);
+  const lifecycle = new AnnotationLifecycle(dependencies, writer);
+  const edits = new AnnotationEdits(dependencies, writer, brand);
   return {
     store,
     readQueue: queues.elements,
     permissions,
     writer,
     lifecycle,
-    bulkChanges: new BulkChanges({ own, model: shared.model, records, lifecycle, permissions, logger: shared.logger }),
+    bulkChanges: new BulkChanges({ ownCollections, model: sharedDependencies.model, records, lifecycle, permissions, logger: sharedDependencies.logger }),
     edits,
-    history: new AnnotationHistory(options, writer),
-    lists: new AnnotationLists(options, access),
-    cleanup: new AnnotationCleanup(options),
+    history: new AnnotationHistory(dependencies, writer),
+    lists: new AnnotationLists(dependencies, access),
+    cleanup: new AnnotationCleanup(dependencies),
     overlayImages,
     tableImports: new TableImports({ store, edits, lifecycle, brand, temporaryDirectory, maxBytes: maxTableBytes }),
     geoJson: new GeoJsonExport(store, brand),

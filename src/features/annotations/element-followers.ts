@@ -1,22 +1,25 @@
 import type { StoredElements } from './elements/element-store.js';
 
-/** Gives the stored elements of all annotations and former versions of a family. */
+/** Yields the stored elements of every annotation and former version whose elements belong to the family (see {@link StoredElements}). */
 export type ElementsOfFamily = (family: string) => AsyncIterable<StoredElements>;
 
-/** Derives records from stored elements, such as the counts that overlays draw. */
+/** A service that derives records from stored elements, such as the counts that overlays draw. */
 export interface ElementFollower {
   /** Called after an annotation was stored with these elements. */
   onElementsStored(elements: StoredElements): void;
   /**
    * Removes records that were derived from elements that no annotation has anymore. Called after the sweep of the element store.
    *
-   * @param families the families to sweep; by default all.
-   * @returns how many records of each kind were removed.
+   * @param families the families to sweep. Default: all.
+   * @returns the number of removed records of each kind.
    */
   sweep(elementsOf: ElementsOfFamily, families?: Iterable<string>): Promise<Record<string, number>>;
 }
 
-/** The features that derive records from elements. These features depend on annotations, not the other way round. */
+/**
+ * Passes each call on to the followers that other features add. In this way, those features depend on the annotations feature, and it
+ * depends on none of them.
+ */
 export class ElementFollowers implements ElementFollower {
   readonly #followers: ElementFollower[] = [];
 
@@ -29,8 +32,8 @@ export class ElementFollowers implements ElementFollower {
   }
 
   async sweep(elementsOf: ElementsOfFamily, families?: Iterable<string>): Promise<Record<string, number>> {
-    const removed: Record<string, number> = {};
-    for (const follower of this.#followers) Object.assign(removed, await follower.sweep(elementsOf, families));
-    return removed;
+    const removedCounts: Record<string, number> = {};
+    for (const follower of this.#followers) Object.assign(removedCounts, await follower.sweep(elementsOf, families));
+    return removedCounts;
   }
 }

@@ -40,7 +40,7 @@ export interface AnnotationOffers {
 
 const defaultCleanupMs = 60 * 60_000;
 
-/** Annotations of items: documents, millions of elements, versions, access. */
+/** Annotations of items, with their elements, versions and permissions. */
 export const annotationsFeature: Feature<AnnotationNeeds, AnnotationOffers> = {
   async open({ core, options, fileSettings, settings, items, images, jobs }, onClose) {
     const { host, ownCollections, records, events, logger, brand, queues, temporaryDirectory } = core;
@@ -66,7 +66,7 @@ export const annotationsFeature: Feature<AnnotationNeeds, AnnotationOffers> = {
       overlayImages,
       brand,
       queues,
-      own: ownCollections,
+      ownCollections,
       temporaryDirectory,
       maxTableBytes: fileSettings.max_annotation_input_file_length,
     });
@@ -90,7 +90,7 @@ export const annotationsFeature: Feature<AnnotationNeeds, AnnotationOffers> = {
     return {
       offers: { annotations, metadataSearch, model, followers },
       routes: bindRoutes(annotationRoutes, { annotations, items, records, streamsEnd: jobs.closing }),
-      // The second sweep also removes the elements of the annotations that the first one removes.
+      // The cleanup comes last, so that it also removes the elements of the annotations that `bulkChanges` has just removed.
       sweep: async (sweepOptions) => ({
         ...(await annotations.bulkChanges.sweep(sweepOptions)),
         ...(await annotations.cleanup.sweep(sweepOptions)),

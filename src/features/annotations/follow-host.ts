@@ -8,16 +8,16 @@ import type { AnnotationModel } from './documents/annotation.model.js';
 import type { OnClose } from '../../core/undo.js';
 
 /** The services that react to changes of the host's records. */
-interface FollowingServices {
+interface ReactingServices {
   annotations: AnnotationServices;
   model: AnnotationModel;
   records: HostRecords;
 }
 
-/** Updates annotations when the host's records change. @param onClose registers the steps that stop this. */
+/** Updates annotations when the host's records change. @param onClose registers the functions that end the event subscriptions. */
 export function followHost(
   events: HostEvents,
-  { annotations: { lifecycle, lists }, model, records }: FollowingServices,
+  { annotations: { lifecycle, lists }, model, records }: ReactingServices,
   onClose: OnClose,
 ): void {
   const idsOf = (items: readonly StoredDocument[]) => items.map(({ _id }) => idText(_id));
@@ -25,7 +25,7 @@ export function followHost(
     onItemsRemoved(events, async (items) => {
       for (const itemIds of batches(idsOf(items))) {
         await lifecycle.removeAll(lists.listAll({ itemIds, active: null }));
-        // Their history can still be read, like the history of annotations of any removed item.
+        // The annotations of hidden items are hidden. The item no longer exists, so the history of its annotations can be read again.
         await model.setHidden(itemIds, false);
       }
     }),

@@ -15,7 +15,7 @@ export interface OverlayImagesOptions {
 export class OverlayImages {
   constructor(private readonly options: OverlayImagesOptions) {}
 
-  /** Size of an item's large image; `null` if there is none or it cannot be read. */
+  /** Finds the size of an item's large image. Returns `null` if the item has no large image, or if the image cannot be read. */
   async findSize(itemId: string): Promise<OverlaySize | null> {
     const { records, images } = this.options;
     try {
@@ -30,23 +30,23 @@ export class OverlayImages {
   }
 
   /**
-   * Returns a function that gives sizes of images if the caller may read them. It is used for the boxes of elements that the caller
-   * writes.
+   * Returns a function like {@link findSize} that also returns `null` for images that the caller may not read. Writes use this function
+   * to compute the bounding boxes of the caller's elements.
    */
   sizeFinderFor(caller: Caller | null): (itemId: string) => Promise<OverlaySize | null> {
     return async (itemId) => ((await this.readableFileIds([itemId], caller)).has(itemId) ? this.findSize(itemId) : null);
   }
 
-  /** File ids of the items' large images, by item id in ascending order. Items that the caller may not read are left out. */
+  /** Finds the file ids of the items' large images, by item id in ascending order. Items that the caller may not read are left out. */
   async readableFileIds(itemIds: readonly string[], caller: Caller | null): Promise<Map<string, string>> {
     const { records, access } = this.options;
-    const files: [string, string][] = [];
+    const fileIdEntries: [string, string][] = [];
     const filter = itemIds.length === 0 ? {} : await access.filter(caller, 'item', 0);
-    for (const part of batches(itemIds)) {
-      for (const { id, largeImage } of await records.findItems(part, filter)) {
-        if (largeImage?.fileId !== undefined) files.push([id, largeImage.fileId]);
+    for (const batch of batches(itemIds)) {
+      for (const { id, largeImage } of await records.findItems(batch, filter)) {
+        if (largeImage?.fileId !== undefined) fileIdEntries.push([id, largeImage.fileId]);
       }
     }
-    return new Map(files.sort(([a], [b]) => (a < b ? -1 : 1)));
+    return new Map(fileIdEntries.sort(([a], [b]) => (a < b ? -1 : 1)));
   }
 }

@@ -60,7 +60,7 @@ function directionParameter(defaultValue: 1 | -1): Parameter<1 | -1> {
   };
 }
 
-/** `limit`, `offset`, `sort` and `sortdir` with the messages that existing clients expect. */
+/** The parameters `limit`, `offset`, `sort` and `sortdir`, with the error messages that existing clients expect. */
 export function annotationPaging(sort: string, defaultDirection: 1 | -1, limit = 50) {
   return {
     limit: integerParameter('Maximum number of entries; 0 for all.', limit),
@@ -70,10 +70,10 @@ export function annotationPaging(sort: string, defaultDirection: 1 | -1, limit =
   };
 }
 
-/** Maximum number of sort fields that are used. Further ones hardly change the order. */
+/** Maximum number of sort fields that are used. Further fields would hardly change the order. */
 const maxSortFields = 8;
 
-/** The order that `sort` and `sortdir` request. @throws BadParameterError */
+/** Converts the paging parameters of a request to the paging of a list. @throws BadParameterError */
 export function parsePaging(query: { limit: number; offset: number; sort: string; sortdir: 1 | -1 }): AnnotationPaging {
   const { limit, offset, sort, sortdir } = query;
   const sortText = sort.trim();

@@ -15,14 +15,14 @@ import {
   type AnnotationView,
 } from './views.js';
 
-/** The annotation of a response, and the request that is answered. */
+/** The annotation to send in a response, and the caller and signal of its request. */
 interface ResponseContext {
   annotation: AnnotationRecord;
   caller: Caller | null;
   signal: AbortSignal;
 }
 
-/** The record as a caller sees it, and headers with the entity tag that GET without parameters would have. */
+/** Makes the record as a caller sees it, and headers with the same entity tag as the response to GET without parameters. */
 async function viewFor({ permissions }: AnnotationServices, { annotation, caller }: Omit<ResponseContext, 'signal'>) {
   const level = await permissions.findShownLevel(annotation, caller);
   const headers = annotationHeaders(annotationTag(annotation, level));
@@ -40,18 +40,18 @@ export async function replyWithElements(
   return Reply.stream(chunks, 'application/json', { headers: { ...headers, ...extraHeaders } });
 }
 
-/** The header that counts features or rows without a shape, in responses to GeoJSON or to a table. */
+/** Describes the response header that counts the GeoJSON features or table rows of a body from which no element was made. */
 export const skippedHeaderDescription = {
   'Large-Image-Skipped-Features':
     'Number of GeoJSON features or table rows without a shape, which gave no element, if there are any.',
 };
 
-/** That header, if any features or rows gave no element. */
-export function skippedHeader(skipped: number): Record<string, string> {
-  return skipped === 0 ? {} : { 'Large-Image-Skipped-Features': String(skipped) };
+/** Makes the header of {@link skippedHeaderDescription}, or no header if nothing was skipped. */
+export function skippedHeader(skippedCount: number): Record<string, string> {
+  return skippedCount === 0 ? {} : { 'Large-Image-Skipped-Features': String(skippedCount) };
 }
 
-/** The record without elements. */
+/** Answers with the record without its elements. */
 export async function replyWithoutElements(
   services: AnnotationServices,
   context: Omit<ResponseContext, 'signal'>,
@@ -66,7 +66,7 @@ export async function replyWithoutElements(
   return Reply.json(value, { headers });
 }
 
-/** Answers with a page of a list while it is read; the total goes into a header. */
+/** Streams a page of a list as JSON. The header `Girder-Total-Count` gives the number of annotations on all pages. */
 export function replyPage(
   { annotations, total }: AnnotationPage,
   show: (annotation: AnnotationRecord) => object | Promise<object>,
@@ -74,7 +74,7 @@ export function replyPage(
   return replyList(annotations, show, { 'Girder-Total-Count': total, ...privateHeaders });
 }
 
-/** Answers with a JSON list while it is read. The first entry is awaited, so that early errors occur before a byte is sent. */
+/** Streams entries as a JSON list. The first entry is awaited, so that early errors occur before a byte is sent. */
 export async function replyList<Entry>(
   entries: AsyncIterable<Entry>,
   show: (entry: Entry) => object | Promise<object>,
@@ -92,7 +92,7 @@ export async function replyList<Entry>(
   return Reply.stream(await withFirstChunk(texts), 'application/json', { headers });
 }
 
-/** A response without a body, with the entity tag of the new version. */
+/** Answers without a body, but with the entity tag of the new version. */
 export async function replyEmpty(services: AnnotationServices, context: Omit<ResponseContext, 'signal'>): Promise<Reply> {
   const { headers } = await viewFor(services, context);
   return Reply.empty(204, headers);
@@ -119,8 +119,8 @@ function chunksWithAllElements(
 }
 
 /**
- * The bytes of a body as they arrive. If reading stops early, the connection stays open, so that the client gets the response that
- * says why.
+ * Yields the bytes of a body as they arrive. If the consumer stops early, the connection stays open, so that the client gets the
+ * response that says why.
  */
 export function bodyChunks(body: Readable): AsyncIterable<Buffer> {
   return { [Symbol.asyncIterator]: () => body.iterator({ destroyOnReturn: false }) as AsyncIterableIterator<Buffer> };
@@ -134,7 +134,7 @@ export async function bodyChunksOrNull(body: Readable): Promise<AsyncIterable<Bu
     if (!/[^\s]/.test(first.toString('latin1'))) continue;
     return (async function* () {
       yield first;
-      for (let later = await iterator.next(); later.done !== true; later = await iterator.next()) yield later.value;
+      for (let result = await iterator.next(); result.done !== true; result = await iterator.next()) yield result.value;
     })();
   }
   return null;

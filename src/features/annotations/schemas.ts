@@ -15,7 +15,7 @@ import {
 } from '../../http/schemas.js';
 
 /**
- * Schema of an element, made of the schemas that check it.
+ * Schema of an element for the API description. It consists of the schemas that validate elements.
  *
  * @param brand the host's brand, which some field names contain
  */
@@ -26,7 +26,7 @@ export function elementSchema(brand: string): Schema {
   return component('Element', { oneOf: shapes });
 }
 
-/** Schema of an annotation as clients send it, made of the schemas that check it. */
+/** Schema of an annotation as clients send it. It consists of the schemas that validate annotations. */
 export function documentSchema(brand: string): Schema {
   return component('AnnotationDocument', {
     type: 'object',
@@ -58,7 +58,7 @@ export const creationListSchema = (brand: string): Schema => {
   return { anyOf: [entry, listOf(entry)] };
 };
 
-/** GeoJSON made from an annotation. */
+/** Schema of the GeoJSON that is made from an annotation. */
 export const featureCollectionSchema = component(
   'FeatureCollection',
   objectOf({
@@ -98,7 +98,7 @@ const optionalProperties = {
   _modelType: { const: 'annotation' },
 } satisfies Record<string, Schema>;
 
-/** A record of an annotation with its document; lists leave `elements` out. */
+/** Schema of an annotation in responses. Lists leave `elements` out. */
 export function annotationSchema(brand: string): Schema {
   const document = component('ShownDocument', {
     type: 'object',
@@ -128,5 +128,5 @@ export function annotationSchema(brand: string): Schema {
   );
 }
 
-/** A list of records. */
+/** Schema of a list of annotations. */
 export const annotationListSchema = (brand: string): Schema => listOf(annotationSchema(brand));

@@ -7,7 +7,7 @@ import type { Caller } from '../../host.js';
 import { toWire } from '../../core/wire.js';
 import { sortKeys, type AnnotationView } from './views.js';
 
-/** The elements to send, and their version. */
+/** The elements to send, the query that selects them, and the annotation's version. */
 export interface ElementsToSend {
   store: ElementStore;
   annotationId: string;
@@ -16,9 +16,9 @@ export interface ElementsToSend {
   query: ElementQuery;
   readingQueue: ReadingQueue;
   signal: AbortSignal;
-  /** More members of the record, which come last. */
+  /** Additional members of the record. They are written last. */
   trailer?: Record<string, unknown>;
-  /** Whether to add `_elementQuery`. Default true. */
+  /** Whether to add the member `_elementQuery`. Default true. */
   includesQueryEcho?: boolean;
 }
 
@@ -27,13 +27,16 @@ export const allElements: ElementQuery = parseElementQuery({});
 
 type Chunks = AsyncGenerator<Buffer, void, undefined>;
 
-/** JSON members without the braces around them, followed by a comma unless there are none. */
+/** Writes members as JSON without the braces around them. A comma follows the last member. */
 function membersText(values: Record<string, unknown>): string {
   const text = JSON.stringify(toWire(values)).slice(1, -1);
   return text === '' ? '' : `${text},`;
 }
 
-/** Splits a record at one of its keys into the parts before and after, without commas at the split. */
+/**
+ * Sorts members by key, and writes those before and those after `key` as JSON without braces. The member of `key` is left out: the text of
+ * another member fits between the two parts, with the commas that it needs.
+ */
 function splitAtKey(values: Record<string, unknown>, key: string): { before: string; after: string } {
   const sorted = Object.entries(sortKeys(values));
   const before = Object.fromEntries(sorted.filter(([name]) => name < key));
@@ -46,22 +49,22 @@ export function withFirstChunk<Chunk extends { length: number }>(chunks: AsyncIt
   return withFirstBytes(chunks, 0, (work) => work());
 }
 
-/** How a read of elements waits: in which queue, and for which caller. */
+/** The queue in which a read of elements waits, and the caller who reads them. */
 export interface ReadingQueue {
   queue: WorkQueue;
   caller: Caller | null;
-  /** Whether to wait even if the queue is full, because something has already been sent or stored. */
+  /** Whether the read waits even if the queue is full, because a part of the response is already sent or the elements are already stored. */
   isNeverRefused?: boolean;
 }
 
-/** Responses up to this length are made in one turn of the queue. Most are shorter. */
+/** Responses up to this length, in bytes, are made in one turn of the queue. Most responses are shorter. */
 const firstPartBytes = 1024 * 1024;
 
 /**
- * Makes chunks in turns of the queue: the first ones in one turn, and each further one in another, so that a client that reads
- * slowly delays nobody.
+ * Makes the chunks of a response in turns of the queue. The first megabyte is made in one turn. Each further chunk takes a turn of its own,
+ * so that a client that reads slowly does not occupy the queue.
  *
- * @throws BusyError if too many wait.
+ * @throws BusyError if too many requests wait.
  */
 export async function enqueueInParts<Chunk extends { length: number }>(
   open: () => AsyncIterable<Chunk> | Promise<AsyncIterable<Chunk>>,
@@ -76,27 +79,27 @@ export async function enqueueInParts<Chunk extends { length: number }>(
   });
 }
 
-/** Waits until the first chunk and at least this many bytes have arrived. */
+/** Waits for the first chunk and at least this many bytes. Each later chunk is made by `enqueue` when it is read. */
 async function withFirstBytes<Chunk extends { length: number }>(
   chunks: AsyncIterable<Chunk>,
   minBytes: number,
   enqueue: Enqueue,
 ): Promise<AsyncIterable<Chunk>> {
   const iterator = chunks[Symbol.asyncIterator]();
-  const first: Chunk[] = [];
-  let bytes = 0;
+  const firstChunks: Chunk[] = [];
+  let byteCount = 0;
   let isDone = false;
   do {
     const next = await iterator.next();
     if (next.done === true) isDone = true;
     else {
-      first.push(next.value);
-      bytes += next.value.length;
+      firstChunks.push(next.value);
+      byteCount += next.value.length;
     }
-  } while (!isDone && bytes < minBytes);
+  } while (!isDone && byteCount < minBytes);
   return (async function* () {
     try {
-      yield* first.splice(0);
+      yield* firstChunks.splice(0);
       while (!isDone) {
         const next = await enqueue(() => iterator.next());
         if (next.done === true) isDone = true;
@@ -108,9 +111,9 @@ async function withFirstBytes<Chunk extends { length: number }>(
   })();
 }
 
-/** The text of a record with its elements, streamed from the store. */
-export async function recordChunks(view: AnnotationView, sending: ElementsToSend): Promise<Chunks> {
-  const { store, elements, query, readingQueue, signal, annotationId, version } = sending;
+/** Streams the JSON text of a record with its elements from the store. */
+export async function recordChunks(view: AnnotationView, elementsToSend: ElementsToSend): Promise<Chunks> {
+  const { store, elements, query, readingQueue, signal, annotationId, version } = elementsToSend;
   let reading!: ElementReading;
   const open = async () => (reading = await store.read(elements, query, { signal })).chunks;
   const chunks = await enqueueInParts(open, readingQueue, signal);
@@ -121,15 +124,15 @@ export async function recordChunks(view: AnnotationView, sending: ElementsToSend
     yield* chunks;
     const { budget, box, orders } = reading;
     const response = { annotationId, version, total: elements.count, budget, box, orders };
-    const echo = sending.includesQueryEcho === false ? {} : { _elementQuery: elementQueryEcho(query, response) };
-    const lastMembers = membersText({ ...sending.trailer, ...echo }).slice(0, -1);
+    const echo = elementsToSend.includesQueryEcho === false ? {} : { _elementQuery: elementQueryEcho(query, response) };
+    const lastMembers = membersText({ ...elementsToSend.trailer, ...echo }).slice(0, -1);
     yield Buffer.from(`]${head.after}}${record.after}${lastMembers === '' ? '' : `,${lastMembers}`}}`);
   })();
 }
 
-/** The centroids in binary form: JSON in two parts, and between them a zero byte, 28 bytes for each element, and a zero byte. */
-export async function centroidChunks(view: AnnotationView, sending: ElementsToSend): Promise<Chunks> {
-  const { store, elements, query, readingQueue, signal, annotationId, version } = sending;
+/** Streams centroids in binary form: JSON in two parts, and between them a zero byte, 28 bytes for each element, and a zero byte. */
+export async function centroidChunks(view: AnnotationView, elementsToSend: ElementsToSend): Promise<Chunks> {
+  const { store, elements, query, readingQueue, signal, annotationId, version } = elementsToSend;
   let reading!: CentroidReading;
   const open = async () => (reading = await store.readCentroids(elements, query, { signal })).chunks;
   const chunks = await enqueueInParts(open, readingQueue, signal);

@@ -36,8 +36,8 @@ function storedMembers(state: Omit<AnnotationVersion, 'isCurrent' | 'annotationI
 }
 
 /**
- * The record for everyone who can read the annotation: without the access list. `level` is the level to show, which may differ from
- * the caller's.
+ * Makes the view for everyone who can read the annotation. It leaves out the access list. `level` is the level to show, which may
+ * differ from the caller's level.
  */
 export function filteredView(annotation: AnnotationRecord, level: AccessLevel): AnnotationView {
   const record = {
@@ -52,13 +52,13 @@ export function filteredView(annotation: AnnotationRecord, level: AccessLevel): 
   return { record, head: annotation.head };
 }
 
-/** The stored document, as shown by lists of history and folders. It includes the access list only on request. */
-export function storedView(annotation: AnnotationRecord, { access: withAccess }: { access: boolean }): AnnotationView {
-  const record = { ...storedMembers(annotation), public: annotation.public, ...(withAccess && { access: annotation.access }) };
+/** Makes the view for lists of folders and of the history. It includes the access list only on request. */
+export function storedView(annotation: AnnotationRecord, { access: includesAccess }: { access: boolean }): AnnotationView {
+  const record = { ...storedMembers(annotation), public: annotation.public, ...(includesAccess && { access: annotation.access }) };
   return { record, head: annotation.head };
 }
 
-/** A version as the history shows it. */
+/** Makes the view of a version for the history. */
 export function versionView(version: AnnotationVersion, annotation: AnnotationRecord): AnnotationView {
   const record = {
     ...storedMembers(version),
@@ -68,12 +68,12 @@ export function versionView(version: AnnotationVersion, annotation: AnnotationRe
   return { record, head: version.head };
 }
 
-/** A view as one JSON value, `annotation` without elements. */
+/** Converts a view to one JSON value. Its member `annotation` has no elements. */
 export function jsonWithoutElements({ record, head }: AnnotationView): Json {
   return sortKeys({ ...record, annotation: sortKeys({ ...head }) });
 }
 
-/** The same members, sorted by name. */
+/** Returns the members sorted by name. */
 export function sortKeys(members: Json): Json {
   return Object.fromEntries(Object.entries(members).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)));
 }
@@ -82,14 +82,14 @@ function shortDigest(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 16);
 }
 
-/** The first half of an entity tag, which names the version. It is equal in all responses about the version. */
+/** Makes the first half of an entity tag, which identifies the version. It is the same in all responses about the version. */
 function versionDigest({ id, version, updated }: AnnotationRecord): string {
   return shortDigest(`${id}:${version}:${updated.getTime()}`);
 }
 
 /**
- * Entity tag of a response: 16 digits that name the version, and 16 for everything else that its bytes depend on (access, what the
- * caller can see, parameters).
+ * Makes the entity tag of a response: 16 digits that identify the version, and 16 digits for everything else on which the response
+ * depends (route, permissions, parameters).
  */
 export function annotationTag(
   annotation: AnnotationRecord,
@@ -113,8 +113,8 @@ export function annotationHeaders(tag: string): ReplyHeaders {
 }
 
 /**
- * The condition in an `If-Match` header on a change: a tag of any response about the current version, its `_version` in quotes, or
- * `*`.
+ * Reads the `If-Match` header of a change. It names the current version by the entity tag of any response about it or by its `_version`
+ * in quotes. Returns `undefined` if the header allows any version.
  */
 export function readPrecondition(headers: IncomingMessage['headers']): CheckPrecondition | undefined {
   const header = headers['if-match'];

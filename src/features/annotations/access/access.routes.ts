@@ -46,5 +46,5 @@ const set = defineRoute({
   },
 });
 
-/** Checks and changes permissions on annotations. */
+/** Routes that get and set the permissions on an annotation. */
 export const annotationAccessRoutes = [get, set];

@@ -8,8 +8,8 @@ import { annotationListSchema } from '../schemas.js';
 import { replyPage } from '../replies.js';
 import { privateHeaders, storedView, jsonWithoutElements } from '../views.js';
 
-const recurseParameter = (byDefault: boolean) =>
-  withDefault(boolean({ description: 'Whether to include the folders below.' }), byDefault);
+const recurseParameter = (defaultValue: boolean) =>
+  withDefault(boolean({ description: 'Whether to include the folders below.' }), defaultValue);
 
 const list = defineRoute({
   method: 'get',
@@ -79,9 +79,9 @@ const setAccess = defineRoute({
   errors: ['invalid', 'bad-parameter'],
   async handle({ params, query, caller }, { annotations }) {
     const selection = await annotations.lists.toSelection({ folderId: params.id, recurse: query.recurse, caller });
-    // Everyone on the folder's list may be named, even if the caller cannot see them.
-    const formerPermissions = await annotations.permissions.findFolderPermissions(params.id);
-    const change = await annotations.permissions.readChange(query, caller, formerPermissions?.access);
+    // The new list may name everyone on the folder's own list, even users whom the caller cannot see.
+    const folderPermissions = await annotations.permissions.findFolderPermissions(params.id);
+    const change = await annotations.permissions.readChange(query, caller, folderPermissions?.access);
     return { updated: await annotations.bulkChanges.setAccess(selection, change, query) };
   },
 });

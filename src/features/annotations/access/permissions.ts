@@ -42,11 +42,14 @@ export class AnnotationPermissions {
 
   /** Finds the caller's level, including public access. */
   async findLevel(annotation: Permissions, caller: Caller | null): Promise<AccessLevel> {
-    const granted = await this.#findGrantedLevel(annotation, caller);
-    return granted === -1 && annotation.public ? 0 : granted;
+    const grantedLevel = await this.#findGrantedLevel(annotation, caller);
+    return grantedLevel === -1 && annotation.public ? 0 : grantedLevel;
   }
 
-  /** Finds `_accessLevel` as clients expect it: on a public annotation, a signed-in stranger gets -1, although they may read it. */
+  /**
+   * Finds the level that responses show as `_accessLevel`. On a public annotation, a signed-in user without a level of their own gets -1,
+   * although this user may read the annotation: existing clients expect this.
+   */
   async findShownLevel(annotation: Permissions, caller: Caller | null): Promise<AccessLevel> {
     if (limitsOf(caller) !== null) return 0;
     if (caller === null || caller.id === null) return caller?.admin === true ? 2 : annotation.public ? 0 : -1;
@@ -73,7 +76,11 @@ export class AnnotationPermissions {
     throw new LevelDeniedError(level, `annotation ${annotation.id}`, caller?.id);
   }
 
-  /** Creates the filter for annotations on which the caller has this level. Site administrators have every level on all annotations. */
+  /**
+   * Creates the filter for annotations on which the caller has this level. Site administrators have every level on all annotations.
+   *
+   * @param options `byListOnly`: whether public annotations count as readable only if the access list names the caller.
+   */
   async createPermittedFilter(
     caller: Caller | null,
     level: Level,
@@ -92,7 +99,7 @@ export class AnnotationPermissions {
     return (await this.options.directory?.groupsOf(caller.id)) ?? [];
   }
 
-  /** Whether the caller may write to the item, or may annotate it by the flag on its folder. */
+  /** Whether the caller has write access to the item, or has {@link creationFlag} on its folder. */
   async mayAnnotate(item: ItemRecord, caller: Caller | null): Promise<boolean> {
     if ((await this.findItemLevel(item, caller)) >= 1) return true;
     return this.hasCreationFlag(item.folderId, caller);
@@ -111,25 +118,25 @@ export class AnnotationPermissions {
     return folder !== null && (await access.flags(caller, folder.doc)).includes(creationFlag);
   }
 
-  /** Checks the right to create and to change annotations, by the same rule on every route. @throws LargeImageError `forbidden` */
+  /** Checks whether the caller may create and change annotations of the item. @throws LargeImageError `forbidden` */
   async requireAnnotate(item: ItemRecord, caller: Caller | null): Promise<void> {
     if (await this.mayAnnotate(item, caller)) return;
     throw new LargeImageError('forbidden', 'Write access and annotation creation access were denied for the item.');
   }
 
-  /** Creates the access list of a new annotation of an item: that of the item's folder, and level 2 for the owner. */
+  /** Creates the permissions on a new annotation of an item: those on the item's folder, and level 2 for the owner. */
   async createInitialAccess(
     item: ItemRecord,
     ownerId: string | null,
   ): Promise<Pick<AnnotationRecord, 'access' | 'public' | 'publicFlags'>> {
-    const inherited = item.folderId === '' ? undefined : await this.findFolderPermissions(item.folderId);
-    const isPublic = inherited?.public ?? (await this.options.access.level(null, { type: 'item', doc: item.doc })) >= 0;
-    const users = (inherited?.access.users ?? []).filter(({ id }) => id !== ownerId);
+    const folderPermissions = item.folderId === '' ? undefined : await this.findFolderPermissions(item.folderId);
+    const isPublic = folderPermissions?.public ?? (await this.options.access.level(null, { type: 'item', doc: item.doc })) >= 0;
+    const users = (folderPermissions?.access.users ?? []).filter(({ id }) => id !== ownerId);
     if (ownerId !== null) users.push({ id: ownerId, level: 2, flags: [] });
     return {
-      access: { users, groups: inherited?.access.groups ?? [] },
+      access: { users, groups: folderPermissions?.access.groups ?? [] },
       public: isPublic,
-      ...(inherited?.publicFlags && { publicFlags: inherited.publicFlags }),
+      ...(folderPermissions?.publicFlags && { publicFlags: folderPermissions.publicFlags }),
     };
   }
 
@@ -146,7 +153,7 @@ export class AnnotationPermissions {
     );
   }
 
-  /** Adds names to the access list. Users and groups that no longer exist are left out. */
+  /** Returns the access list with names. Users and groups that no longer exist are left out. */
   async describeAccess({ access }: Permissions): Promise<DescribedAccess> {
     const { directory } = this.options;
     const idsOf = (entries: readonly AccessEntry[]) => entries.map(({ id }) => id);
@@ -158,16 +165,16 @@ export class AnnotationPermissions {
       : access.groups.map(({ id }) => ({ id, name: id, description: '' }));
     const userById = new Map(users.map((user) => [user.id, user]));
     const groupById = new Map(groups.map((group) => [group.id, group]));
-    const described: DescribedAccess = { users: [], groups: [] };
+    const describedAccess: DescribedAccess = { users: [], groups: [] };
     for (const { id, level, flags = [] } of access.users) {
       const user = userById.get(id);
-      if (user) described.users.push({ id, level, flags, login: user.login, name: user.name });
+      if (user) describedAccess.users.push({ id, level, flags, login: user.login, name: user.name });
     }
     for (const { id, level, flags = [] } of access.groups) {
       const group = groupById.get(id);
-      if (group) described.groups.push({ id, level, flags, name: group.name, description: group.description });
+      if (group) describedAccess.groups.push({ id, level, flags, name: group.name, description: group.description });
     }
-    return described;
+    return describedAccess;
   }
 
   /**
@@ -176,15 +183,15 @@ export class AnnotationPermissions {
    * @throws InvalidError with field `access`, BadParameterError.
    */
   async readChange(
-    sent: { access: Record<string, unknown> | undefined; public: boolean | undefined; publicFlags: unknown[] | undefined },
+    request: { access: Record<string, unknown> | undefined; public: boolean | undefined; publicFlags: unknown[] | undefined },
     caller: Caller | null,
     previous?: AnnotationAccess,
   ): Promise<AccessChange> {
     const { directory } = this.options;
     return {
-      access: await readAccessList(sent.access ?? {}, { directory, caller, knownFlags, ...(previous && { previous }) }),
-      public: sent.public,
-      publicFlags: sent.publicFlags && readFlags(sent.publicFlags, knownFlags),
+      access: await readAccessList(request.access ?? {}, { directory, caller, knownFlags, ...(previous && { previous }) }),
+      public: request.public,
+      publicFlags: request.publicFlags && readFlags(request.publicFlags, knownFlags),
     };
   }
 

@@ -24,11 +24,11 @@ export interface AnnotationDependencies {
   settings: Settings;
   notify: Host['notify'];
   logger: HostLogger;
-  /** The queue of changes of all annotations. Changes of the same annotation wait for each other before they enter it. */
+  /** The queue of changes of all annotations. Changes of the same annotation wait for each other before they enter this queue. */
   changeQueue: WorkQueue;
 }
 
-/** Checks whether `If-Match` of a request allows it to change this version. @throws LargeImageError `precondition-failed` */
+/** Checks whether the `If-Match` header of a request permits a change of this version. @throws LargeImageError `precondition-failed` */
 export type CheckPrecondition = (current: AnnotationRecord) => void;
 
 /** A request that changes an annotation. */

@@ -37,11 +37,11 @@ export interface StoredAnnotation extends StateDocument {
   name: string | null;
   words: string[];
   hasAttributes: boolean;
-  /** Name of the batch that it was created with, until some time after the batch was committed (`history/batches.model.ts`). */
+  /** Name of the batch in which the annotation was created. The field is removed some time after the batch is committed (see `AnnotationBatches`). */
   batch?: string;
-  /** When the content of the item's file was found to have changed, after the annotation was created. */
+  /** When the content of the item's file last changed after the annotation was created. */
   fileChanged?: Date;
-  /** Whether the host has hidden the item. Lists and requests leave it out then. */
+  /** Whether the host has hidden the item. Lists leave the annotation out then, and requests by id do not find it. */
   hidden?: true;
 }
 
@@ -50,7 +50,7 @@ export interface VersionDocument extends StateDocument {
   annotationId: string;
 }
 
-/** The database fields by which lists can be sorted, by their names in requests. With other names, lists are sorted by id. */
+/** The database field for each sort key of a request. Lists with any other sort key are sorted by id. */
 const sortFields: Readonly<Record<string, string>> = {
   created: 'created',
   updated: 'updated',
@@ -65,7 +65,7 @@ const sortFields: Readonly<Record<string, string>> = {
   name: 'name',
 };
 
-/** The database field by which documents are sorted for a name in a request. */
+/** Finds the database field for a sort key of a request. */
 export function sortFieldOf(name: string): string {
   return Object.hasOwn(sortFields, name) ? sortFields[name]! : '_id';
 }
@@ -151,7 +151,7 @@ const maxWords = 500;
 /** Only this many characters of a text are searched for words. */
 const maxSearchedCharacters = 32 * 1024;
 
-/** Finds the words of texts: in lower case, without duplicates. A word consists of letters and digits. */
+/** Finds the words of texts, in lower case and without duplicates. A word consists of letters and digits. */
 export function searchWords(...texts: (string | null | undefined)[]): string[] {
   const words = new Set<string>();
   for (const text of texts) {

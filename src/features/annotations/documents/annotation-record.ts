@@ -16,7 +16,7 @@ export interface AnnotationState {
   updated: Date;
   /** Id of the user who made this version. */
   updatedId: string | null;
-  /** Number of the version, from one sequence for all annotations, which grows with every change of any of them. */
+  /** Number of the version. All annotations share one sequence of numbers, so a later version of any annotation has a higher number. */
   version: number;
   /** Name, description, attributes and display: everything except the elements. */
   head: AnnotationHead;
@@ -26,14 +26,14 @@ export interface AnnotationState {
 /** An annotation in its current version. Ids are texts. */
 export interface AnnotationRecord extends AnnotationState {
   id: string;
-  /** False if it was deleted and can be restored. */
+  /** False if the annotation was deleted. It can be restored then. */
   active: boolean;
   access: AnnotationAccess;
   public: boolean;
   publicFlags?: readonly string[];
-  /** Number of changes of access, which is a part of entity tags. */
+  /** Number of changes that make no new version, such as changes of permissions. It is a part of entity tags. */
   accessStamp: number;
-  /** When the content of the item's file was found to have changed, after the annotation was created. */
+  /** When the content of the item's file last changed after the annotation was created. */
   fileChanged?: Date;
 }
 
@@ -44,12 +44,12 @@ export interface AnnotationVersionRecord extends AnnotationState {
   annotationId: string;
 }
 
-/** Conditions for annotations in a list, all of which must be met. */
+/** Conditions that the annotations in a list must meet, all of them together. */
 export interface AnnotationFilter {
-  /** True (default): only active annotations; false: only deleted ones; `null`: both, also those of hidden items. */
+  /** True (default): only active annotations. False: only deleted annotations. `null`: active and deleted ones, and also those of hidden items. */
   active?: boolean | null;
   itemIds?: readonly string[];
-  /** Only annotations of this item, in addition to the condition on `itemIds`; `null`: no annotations at all. */
+  /** Only annotations of this item. `itemIds` is a further condition. `null`: no annotations at all. */
   onlyOf?: string | null;
   creatorId?: string;
   name?: string;
@@ -59,7 +59,10 @@ export interface AnnotationFilter {
   withAttributes?: boolean;
   /** Only annotations with at least one of these words in name or description. */
   words?: readonly string[];
-  /** Only annotations on which the user, or one of the groups, has the level. `byListOnly`: public annotations do not count as readable. */
+  /**
+   * Only annotations on which the user, or one of the groups, has the level. With `byListOnly`, an annotation is not readable merely
+   * because it is public.
+   */
   permitted?: { level: 0 | 1 | 2; userId: string | null; groupIds: readonly string[]; byListOnly?: boolean };
 }
 

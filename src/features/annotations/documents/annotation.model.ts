@@ -61,16 +61,16 @@ export class AnnotationModel {
   readonly #annotations: Model<StoredAnnotation>;
   readonly #sequence: Model<{ _id: string; next: number }>;
 
-  constructor(own: OwnCollections) {
-    const { connection } = own;
+  constructor(ownCollections: OwnCollections) {
+    const { connection } = ownCollections;
     this.#connection = connection;
     const { annotations, versions } = createAnnotationSchemas(connection);
     const sequence = new connection.base.Schema<{ _id: string; next: number }>({ _id: String, next: Number });
-    this.#annotations = own.model<StoredAnnotation>('LargeImageAnnotation', 'annotation', annotations);
-    this.#sequence = own.model<{ _id: string; next: number }>('LargeImageAnnotationSequence', 'annotation_sequence', sequence);
-    const versionModel = own.model<VersionDocument>('LargeImageAnnotationVersion', 'annotation_version', versions);
+    this.#annotations = ownCollections.model<StoredAnnotation>('LargeImageAnnotation', 'annotation', annotations);
+    this.#sequence = ownCollections.model<{ _id: string; next: number }>('LargeImageAnnotationSequence', 'annotation_sequence', sequence);
+    const versionModel = ownCollections.model<VersionDocument>('LargeImageAnnotationVersion', 'annotation_version', versions);
     this.formerVersions = new AnnotationVersions(connection, versionModel);
-    this.annotationBatches = new AnnotationBatches(own, this.#annotations);
+    this.annotationBatches = new AnnotationBatches(ownCollections, this.#annotations);
   }
 
   async createIndexes(): Promise<void> {
@@ -147,7 +147,7 @@ export class AnnotationModel {
     }
   }
 
-  /** Finds an annotation, deleted or not; `null` if there is none, or its item is hidden. */
+  /** Finds an annotation, even if it is deleted. Returns `null` if it does not exist or is not visible yet, or if its item is hidden. */
   async find(id: string): Promise<AnnotationRecord | null> {
     const doc = await this.#annotations.findById(id).lean<StoredAnnotation>();
     if (
@@ -160,9 +160,9 @@ export class AnnotationModel {
   }
 
   /**
-   * Replaces the version that was read by a new one, in one atomic write.
+   * Replaces the version that the caller has read by a new version, in one atomic write.
    *
-   * @returns `null` if the annotation was removed, changed, deleted or restored since.
+   * @returns `null` if the annotation was removed, changed, deleted or restored after the caller read it.
    */
   async replace(
     { id, version, active }: Pick<AnnotationRecord, 'id' | 'version' | 'active'>,
@@ -174,7 +174,7 @@ export class AnnotationModel {
     return doc === null ? null : toRecord(doc);
   }
 
-  /** Marks an annotation as deleted. @returns false if it was not at this version. */
+  /** Marks an annotation as deleted. @returns false if the annotation does not exist, or is not at this version. */
   async deactivate(id: string, version: number): Promise<boolean> {
     const result = await this.#annotations.updateOne({ _id: id, _version: version }, { $set: { _active: false } });
     return result.matchedCount > 0;
@@ -185,7 +185,7 @@ export class AnnotationModel {
     await this.#annotations.updateMany({ _id: { $in: [...ids] } }, { $set: { _active: false } });
   }
 
-  /** Removes an annotation and its previous versions. @returns false if it does not exist, or is not at the given version. */
+  /** Removes an annotation and its previous versions. @returns false if the annotation does not exist, or is not at the given version. */
   async remove(id: string, version?: number): Promise<boolean> {
     const { deletedCount } = await this.#annotations.deleteOne({ _id: id, ...(version !== undefined && { _version: version }) });
     if (deletedCount === 0) return false;
@@ -195,7 +195,7 @@ export class AnnotationModel {
     return true;
   }
 
-  /** Replaces the access list. */
+  /** Replaces the access list. @returns `null` if the annotation does not exist. */
   async setAccess(id: string, change: AccessFields): Promise<AnnotationRecord | null> {
     const $set = { ...toAccessFields(change), accessVersion: await this.reserveVersion() };
     const doc = await this.#annotations
@@ -207,7 +207,7 @@ export class AnnotationModel {
   /**
    * Replaces the access lists of matching annotations, except those whose list was set at this version number or later.
    *
-   * @param creatorIdsToKeep creators who keep their level if it is higher than the new one.
+   * @param creatorIdsToKeep creators who keep their level on their annotations if the new list gives them a lower one.
    * @returns the number of changed annotations.
    */
   async setAccessOfAll(
@@ -223,10 +223,10 @@ export class AnnotationModel {
     let count = 0;
     for (const id of creatorIdsToKeep) {
       const creatorEntry = change.access.users.find((entry) => entry.id === id);
-      const others = change.access.users.filter((entry) => entry !== creatorEntry);
+      const otherUsers = change.access.users.filter((entry) => entry !== creatorEntry);
       for (const level of [1, 2] as const) {
         if (level <= (creatorEntry?.level ?? 0)) continue;
-        const users = [...others, { id, level, flags: creatorEntry?.flags ?? [] }];
+        const users = [...otherUsers, { id, level, flags: creatorEntry?.flags ?? [] }];
         const selection = { creatorId: id, 'access.users': { $elemMatch: { id, level } } };
         count += await update(selection, { ...change.access, users });
       }
@@ -305,7 +305,7 @@ export class AnnotationModel {
     return this.#annotations.countDocuments(await this.#toVisibleQuery(filter));
   }
 
-  /** Counts matching annotations by item. Items without any are missing in the result. */
+  /** Counts matching annotations by item. Items without matching annotations are missing in the result. */
   async countByItem(filter: AnnotationFilter & { itemIds: readonly string[] }): Promise<Map<string, number>> {
     const counts = new Map<string, number>();
     for (const itemIds of batches(filter.itemIds)) {
@@ -320,7 +320,7 @@ export class AnnotationModel {
     return counts;
   }
 
-  /** Returns those of the items to which image or pixelmap elements of matching annotations refer. */
+  /** Returns the ids among `itemIds` to which image or pixelmap elements of matching annotations refer. */
   async filterReferencedItems(filter: AnnotationFilter, itemIds: readonly string[]): Promise<Set<string>> {
     const referenced = new Set<string>();
     for (const part of batches(itemIds)) {
@@ -332,7 +332,10 @@ export class AnnotationModel {
     return referenced;
   }
 
-  /** Lists the ids of items with matching annotations, in batches, ordered by the smallest (ascending) or largest value of their annotations. */
+  /**
+   * Lists the ids of items with matching annotations, in batches. In ascending order, the smallest value among an item's annotations
+   * decides the position of the item; in descending order, the largest value does.
+   */
   async *listItemIds(filter: AnnotationFilter, sort: string, direction: 1 | -1): AsyncGenerator<string[]> {
     const field = `$${sortFieldOf(sort)}`;
     const groups = this.#annotations
@@ -355,7 +358,7 @@ export class AnnotationModel {
     yield* this.formerVersions.listElementsOfFamily(family);
   }
 
-  /** Lists the first `limit` annotations with an id above `after`, by ascending id. */
+  /** Lists the first `limit` annotations whose id is above `after`, by ascending id. */
   async listSummaries(after: string | null, limit: number): Promise<AnnotationSummary[]> {
     const query = {
       ...(await this.annotationBatches.createVisibleFilter()),
@@ -376,7 +379,7 @@ export class AnnotationModel {
     }));
   }
 
-  /** Returns those of the ids that exist, whether or not the annotations are visible. */
+  /** Returns the ids for which an annotation exists, even one that is not visible. */
   async filterExisting(ids: readonly string[]): Promise<Set<string>> {
     const docs = await this.#annotations.find({ _id: { $in: [...ids] } }, { _id: 1 }).lean<Pick<StoredAnnotation, '_id'>[]>();
     return new Set(docs.map(({ _id }) => idText(_id)));
@@ -387,7 +390,7 @@ export class AnnotationModel {
   }
 }
 
-/** Converts an access list to the fields that are stored, without members that are `undefined`. */
+/** Converts an access list to database fields. Members that are `undefined` are left out. */
 export function toAccessFields({ access, public: isPublic, publicFlags }: AccessFields) {
   return {
     access,

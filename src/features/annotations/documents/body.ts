@@ -20,14 +20,18 @@ export interface IncomingAnnotation {
   head: AnnotationHead;
   /** `null` if the body had no list of elements. */
   elements: StoredElements | null;
-  /** Number of features of its GeoJSON that have no shape; default 0. */
+  /** Number of GeoJSON features that have no shape, so that no element was made from them. Default 0. */
   skippedCount?: number;
 }
 
 /**
- * The allowed content of a body. `document`: an annotation document. `created`: an annotation document, or GeoJSON for one
- * annotation. `list`: one of these, or a record with a document in `annotation`, or a list of such entries, each of which becomes
- * an annotation. `file`: like `list`, but a list that begins with GeoJSON becomes one annotation.
+ * The allowed content of a body:
+ *
+ * - `document`: an annotation document.
+ * - `created`: an annotation document, or GeoJSON for one annotation.
+ * - `list`: one entry or a list of entries, each of which becomes an annotation. An entry is an annotation document, GeoJSON, or a record
+ *   with a document in its member `annotation`.
+ * - `file`: like `list`, but a list that begins with GeoJSON becomes one annotation.
  */
 export type BodyForm = 'document' | 'created' | 'list' | 'file';
 
@@ -47,17 +51,17 @@ function isGeoJson(value: unknown): value is JsonObject {
 }
 
 /**
- * One annotation document, or a list of them, that was made from short GeoJSON. It is then read like a body, so that its elements are
- * stored.
+ * One annotation document, or a list of documents, made from short GeoJSON. The document is then read like a body, so that its elements
+ * are stored.
  */
 class ConvertedGeoJson {
   constructor(
     readonly document: unknown,
-    readonly skipped: number,
+    readonly skippedCount: number,
   ) {}
 }
 
-/** GeoJSON for one annotation that is too long to be converted at once. It is then read like the body of a FeatureCollection, feature by feature. */
+/** GeoJSON for one annotation, too long to be converted at once. It is then read feature by feature, like the body of a FeatureCollection. */
 class LongGeoJson {
   constructor(readonly features: readonly unknown[]) {}
 }
@@ -79,10 +83,11 @@ export class AnnotationBodies {
   ) {}
 
   /**
-   * Stores the elements of a body while it arrives, then checks the rest. A list is accepted only as a whole.
+   * Stores the elements of a body while it arrives, then checks the rest of the body. If one annotation of a list is invalid, the whole
+   * list is refused.
    *
-   * @returns the annotations of the body as a pending write, to be committed.
-   * @throws BadParameterError, LargeImageError `too-large`. Then nothing remains stored.
+   * @returns a pending write of the annotations, which the caller must commit.
+   * @throws BadParameterError, LargeImageError `too-large`. Nothing remains stored then.
    */
   async receiveBody(
     body: BodySource,
@@ -91,14 +96,14 @@ export class AnnotationBodies {
   ): Promise<ElementWrite<IncomingAnnotation[]>> {
     const write = await this.store.readBody(body, options);
     const firstWrite = await write.map((received) => this.#interpretBody(received, form, options.signal));
-    const { value: interpreted } = firstWrite;
-    if (Array.isArray(interpreted)) return firstWrite.map(() => Promise.resolve(interpreted));
+    const { value: interpretedBody } = firstWrite;
+    if (Array.isArray(interpretedBody)) return firstWrite.map(() => Promise.resolve(interpretedBody));
     // Converted GeoJSON is read a second time, as annotation documents, so that its elements are stored.
     await firstWrite.discard();
-    if (interpreted instanceof LongGeoJson) {
-      return this.receiveBody(jsonStream({ type: 'FeatureCollection', features: interpreted.features }), 'created', options);
+    if (interpretedBody instanceof LongGeoJson) {
+      return this.receiveBody(jsonStream({ type: 'FeatureCollection', features: interpretedBody.features }), 'created', options);
     }
-    const secondWrite = await this.store.readBody(jsonStream(interpreted.document), options);
+    const secondWrite = await this.store.readBody(jsonStream(interpretedBody.document), options);
     return secondWrite.map(async (received) => {
       const { value } = received;
       const annotations: IncomingAnnotation[] = [];
@@ -106,7 +111,7 @@ export class AnnotationBodies {
         annotations.push(this.#readDocument(received, entry));
         if (isSliceOver()) await nextSlice(options.signal);
       }
-      if (annotations[0] !== undefined) annotations[0].skippedCount = interpreted.skipped;
+      if (annotations[0] !== undefined) annotations[0].skippedCount = interpretedBody.skippedCount;
       return annotations;
     });
   }
@@ -131,11 +136,11 @@ export class AnnotationBodies {
     return this.#interpretList(received, entries, signal);
   }
 
-  /** Interprets a list where one annotation is expected. The GeoJSON objects in it become one annotation together. */
+  /** Interprets a list where one annotation is expected. All GeoJSON objects of the list together become one annotation. */
   #interpretFeatures(received: ReceivedBody, entries: readonly unknown[]): InterpretedBody {
-    const [first] = entries;
-    if (!isGeoJson(first)) return [this.#readDocument(received, entries)];
-    if (entries.length === 1) return this.#interpretEntry(received, first, 'created');
+    const [firstEntry] = entries;
+    if (!isGeoJson(firstEntry)) return [this.#readDocument(received, entries)];
+    if (entries.length === 1) return this.#interpretEntry(received, firstEntry, 'created');
     const collectionIndex = entries.findIndex((entry) => received.elementsOf(entry) !== null);
     if (collectionIndex >= 0) {
       throw new BadParameterError(
@@ -156,26 +161,26 @@ export class AnnotationBodies {
     const incoming: IncomingAnnotation[] = [];
     const documents: unknown[] = [];
     let firstConvertedIndex = -1;
-    let skipped = 0;
+    let skippedCount = 0;
     for (const [index, entry] of entries.entries()) {
       if (!isObject(entry)) throw new BadParameterError('Entries in the annotation list must be JSON objects.');
-      let interpreted: InterpretedBody;
+      let interpretedEntry: InterpretedBody;
       try {
-        interpreted = this.#interpretEntry(received, entry, 'list');
-        if (interpreted instanceof LongGeoJson)
+        interpretedEntry = this.#interpretEntry(received, entry, 'list');
+        if (interpretedEntry instanceof LongGeoJson)
           throw new BadParameterError(
             'this GeoJSON geometry or feature is too long to be sent alone; send it in a FeatureCollection.',
           );
       } catch (error) {
         throw addEntryNumber(error, index);
       }
-      if (interpreted instanceof ConvertedGeoJson) {
+      if (interpretedEntry instanceof ConvertedGeoJson) {
         if (firstConvertedIndex < 0) firstConvertedIndex = index;
-        documents.push(interpreted.document);
-        skipped += interpreted.skipped;
+        documents.push(interpretedEntry.document);
+        skippedCount += interpretedEntry.skippedCount;
       } else {
-        incoming.push(...interpreted);
-        documents.push(interpreted[0]!.head);
+        incoming.push(...interpretedEntry);
+        documents.push(interpretedEntry[0]!.head);
       }
       if (isSliceOver()) await nextSlice(signal);
     }
@@ -186,7 +191,7 @@ export class AnnotationBodies {
         `Entry ${firstConvertedIndex} of the annotation list is a GeoJSON geometry or feature among annotations with elements; send it in a FeatureCollection.`,
       );
     }
-    return new ConvertedGeoJson(documents, skipped);
+    return new ConvertedGeoJson(documents, skippedCount);
   }
 
   #interpretEntry(received: ReceivedBody, value: unknown, form: BodyForm): InterpretedBody {
@@ -227,7 +232,7 @@ export class AnnotationBodies {
   }
 }
 
-/** Picks the head from the member `annotation` of GeoJSON. Elements in it are ignored. */
+/** Picks the head from the member `annotation` of GeoJSON. Its other members, such as elements, are ignored. */
 function pickHeadMembers(annotation: JsonObject): JsonObject {
   const members: JsonObject = {};
   for (const key of ['name', 'description', 'attributes', 'display']) {

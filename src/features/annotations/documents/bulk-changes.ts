@@ -17,7 +17,7 @@ export type AnnotationSelection = ({ itemId: string } | { folderId: string; recu
 
 type BulkChange = { kind: 'access'; access: AccessFields; keepCreators: boolean } | { kind: 'removal' };
 
-/** The record of a change of many annotations that has begun. */
+/** The record of a bulk change that has begun. It is deleted when the change is complete. */
 interface IntentionDocument {
   /** Id that begins with the name of the process. */
   _id: string;
@@ -30,12 +30,12 @@ interface IntentionDocument {
 
 /** Delay in milliseconds before a failed change is continued. */
 const retryMs = 5000;
-/** After this many milliseconds, another process continues a change, even if the first one may still be working on it. Making it twice does no harm. */
+/** After this many milliseconds, another process continues a change, even if the first one may still be working on it. Carrying out a change twice does no harm. */
 const staleMs = 10 * 60_000;
 
 /** Options of {@link BulkChanges}. */
 export interface BulkChangesOptions {
-  own: OwnCollections;
+  ownCollections: OwnCollections;
   model: AnnotationModel;
   records: HostRecords;
   lifecycle: AnnotationLifecycle;
@@ -50,27 +50,27 @@ export class BulkChanges {
   constructor(private readonly options: BulkChangesOptions) {}
 
   get #intentions() {
-    return this.options.own.collection<IntentionDocument>('annotation_intention');
+    return this.options.ownCollections.collection<IntentionDocument>('annotation_intention');
   }
 
   /**
    * Replaces access lists.
    *
-   * @param options `keepCreators`: whether creators that have access by the new list keep a higher level on their annotations.
+   * @param options `keepCreators`: whether creators to whom the new list gives access keep a higher level on their own annotations.
    * @returns the number of changed annotations; if the change takes longer than clients wait, the number so far.
    */
   setAccess(selection: AnnotationSelection, access: AccessFields, { keepCreators }: { keepCreators: boolean }): Promise<number> {
     return this.#recordAndCarryOut(selection, { kind: 'access', access: toAccessFields(access), keepCreators });
   }
 
-  /** Removes annotations, or marks them as deleted. @returns their number, as for {@link setAccess}. */
+  /** Removes annotations, or marks them as deleted. @returns the number of changed annotations, as {@link setAccess} does. */
   remove(selection: AnnotationSelection): Promise<number> {
     return this.#recordAndCarryOut(selection, { kind: 'removal' });
   }
 
   async #recordAndCarryOut(selection: AnnotationSelection, change: BulkChange): Promise<number> {
-    const { model, own } = this.options;
-    const _id = `${processName()}:${new own.connection.base.Types.ObjectId().toHexString()}`;
+    const { model, ownCollections } = this.options;
+    const _id = `${processName()}:${new ownCollections.connection.base.Types.ObjectId().toHexString()}`;
     const intention: IntentionDocument = { _id, at: new Date(), selection, change, version: await model.reserveVersion() };
     try {
       await this.#intentions.insertOne(intention);
@@ -106,7 +106,7 @@ export class BulkChanges {
     return progress.count;
   }
 
-  /** Finds the creators of annotations to whom an access list gives access: by name, through a group, or because it is public. */
+  /** Finds the creators of matching annotations to whom an access list gives access: by name, through a group, or because it is public. */
   async #findCreatorsWithAccess(filter: AnnotationFilter, { access, public: isPublic = false }: AccessFields): Promise<string[]> {
     const { model, permissions } = this.options;
     const creators: string[] = [];
@@ -125,7 +125,7 @@ export class BulkChanges {
         yield { ...permitted, itemIds };
   }
 
-  /** Continues a failed change later, although the client was told that it failed, and may or may not repeat it. */
+  /** Continues a failed change later. The client was told that the change failed, but the change may be half done and the client may never repeat it. */
   #retryLater(intention: IntentionDocument): void {
     const timer = setTimeout(() => {
       this.#timers.delete(timer);

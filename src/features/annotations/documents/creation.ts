@@ -9,7 +9,7 @@ import { bodyChunks, skippedHeaderDescription } from '../replies.js';
 import { shapeTableKindOf, shapeTableTypes } from '../table-import/table-imports.js';
 import type { AnnotationRecord } from './annotation-record.js';
 
-/** Members of the routes that create annotations on an item. */
+/** The properties that all routes for creating annotations share. */
 export const creationRoute = {
   method: 'post',
   access: 'user',

@@ -61,7 +61,7 @@ const create = defineRoute({
   },
 });
 
-/** Parameters that select and order elements. Here they are only described; `parseElementQuery` reads them. */
+/** Parameters that select and order elements, as the API description shows them. */
 const elementParameters = {
   left: number({ description: 'Only elements whose box extends to this x or beyond. No effect at 0 or below.' }),
   right: number({ description: 'Only elements whose box begins before this x.' }),
@@ -85,8 +85,8 @@ const elementParameters = {
 };
 
 /**
- * The element parameters as texts with their schemas, so that they are only described here. `parseElementQuery` parses and checks
- * them.
+ * The element parameters as texts, because `parseElementQuery` parses and checks them. They keep their schemas for the description of the
+ * API.
  */
 const elementTextParameters = Object.fromEntries(
   Object.entries(elementParameters).map(([name, { schema: described }]) => [name, { ...text(), schema: described }]),
@@ -119,8 +119,8 @@ const get = defineRoute({
     const { version, elements } = annotation;
     const view = filteredView(annotation, level);
     const readingQueue = { queue: readQueue, caller };
-    const sending = { store, annotationId: annotation.id, version, elements, query, readingQueue, signal };
-    const chunks = await (query.asCentroids ? centroidChunks(view, sending) : recordChunks(view, sending));
+    const elementsToSend = { store, annotationId: annotation.id, version, elements, query, readingQueue, signal };
+    const chunks = await (query.asCentroids ? centroidChunks(view, elementsToSend) : recordChunks(view, elementsToSend));
     const type = query.asCentroids ? 'application/octet-stream' : 'application/json';
     return Reply.stream(chunks, type, { headers: replyHeaders });
   },

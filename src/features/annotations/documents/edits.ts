@@ -9,7 +9,7 @@ import type { MergedChange } from './merged-changes.js';
 import type { AnnotationDependencies, ChangeRequest } from './annotation-dependencies.js';
 import type { AnnotationWriter } from './writer.js';
 
-/** Maximum number of characters of an id to repeat in a message. */
+/** Maximum number of characters of an id that a message repeats. */
 const maxQuotedCharacters = 60;
 
 /** Changes to elements of an annotation. */
@@ -20,7 +20,7 @@ export interface ElementEdit {
   changes: ElementChanges | ((stored: StoredElements, editing: ElementEditing) => Promise<ElementChanges>);
 }
 
-/** Changes parts of annotations. These changes can be applied to any version, so of simultaneous changes none is lost. */
+/** Changes parts of annotations. These changes can be applied to any version, so that no change is lost when several are made at once. */
 export class AnnotationEdits {
   readonly #checkPatchedHead = createHeadValidator(patchSchemaError);
 
@@ -30,21 +30,21 @@ export class AnnotationEdits {
     private readonly brand: string,
   ) {}
 
-  /** Applies a JSON patch. If another version was written in the meantime, that one is patched, so that nothing is lost. */
+  /** Applies a JSON patch. If another version was written in the meantime, that version is patched, so that nothing is lost. */
   async patch(request: ChangeRequest, body: unknown): Promise<AnnotationRecord> {
     const operations = parsePatch(body);
     const elementIds = [...patchedElementIds(operations)].filter(isElementId);
     const apply: MergedChange['apply'] = async (current, editing) => {
       const options = { ...(request.signal && { signal: request.signal }) };
       const elements = await editing.find(current.elements, elementIds, options);
-      // A patch only sees plain objects.
+      // `applyPatch` treats the head and the elements as plain objects.
       const target = { head: current.head, elements } as unknown as PatchTarget;
       const result = applyPatch(target, operations);
       const head = result.isHeadChanged ? this.#requireValidHead(result.head) : current.head;
       if (result.elementChanges.length === 0) return { head };
       const put = result.elementChanges.flatMap((change) => (change.kind === 'remove' ? [] : [change.element]));
       const remove = result.elementChanges.flatMap((change) => (change.kind === 'remove' ? [change.id] : []));
-      // A patch refers to elements by id, not by number.
+      // Messages refer to elements by id like the patch does, not by number.
       const nameOf = (index: number) => `elements/id:${String(put[index]?.id).slice(0, maxQuotedCharacters)}`;
       const writeOptions = { ...options, ...this.#overlaySizeOptions(request), makeError: patchSchemaError, nameOf };
       const changed = await editing.change(current.elements, { put, remove }, writeOptions);
@@ -63,16 +63,16 @@ export class AnnotationEdits {
   }
 
   /**
-   * Updates the ids of the items that overlays show. The store has already added new ones, so all elements are read only if one may no
-   * longer be used.
+   * Updates the ids of the items to which image and pixelmap elements refer. The store has already added new ids. All elements are read
+   * only if an id may no longer be in use.
    */
   async #updateReferences(
-    former: StoredElements,
+    formerElements: StoredElements,
     { stored, replaced, removed }: ChangedElements,
     editing: ElementEditing,
     { signal }: ChangeRequest,
   ): Promise<StoredElements> {
-    if (former.references.length === 0 || replaced + removed === 0) return stored;
+    if (formerElements.references.length === 0 || replaced + removed === 0) return stored;
     const field = itemField(this.brand);
     const references = new Set<string>();
     for await (const { element } of editing.scan(stored, { ...(signal && { signal }) })) {
@@ -85,7 +85,7 @@ export class AnnotationEdits {
 
   /**
    * Adds, replaces and removes elements. Only the affected packs are written. If another version was written in the meantime, that
-   * one is changed.
+   * version is changed.
    */
   async changeElements(
     request: ChangeRequest,
@@ -106,7 +106,7 @@ export class AnnotationEdits {
     return { annotation, changed: changed! };
   }
 
-  /** Changes the attributes. If another version was written in the meantime, that one is changed. */
+  /** Changes the attributes. If another version was written in the meantime, that version is changed. */
   async changeAttributes(
     request: ChangeRequest,
     change: (attributes: Readonly<Record<string, unknown>>) => Record<string, unknown>,

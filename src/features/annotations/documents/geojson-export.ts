@@ -32,7 +32,7 @@ export class GeoJsonExport {
     private readonly brand: string,
   ) {}
 
-  /** Writes the text of a FeatureCollection. @param sizes of the images of overlays. */
+  /** Writes the text of a FeatureCollection. @param sizes sizes of the images that image and pixelmap elements show. */
   async *write(
     annotation: AnnotationRecord,
     format: FeaturesInput['format'],
@@ -57,7 +57,7 @@ export class GeoJsonExport {
   }
 
   #makeInThread(input: FeaturesInput, signal: AbortSignal): Promise<{ text: Uint8Array; written: WrittenFeatures }> {
-    // Each chunk has a buffer that nobody else uses.
+    // Each chunk has its own buffer, so it can be transferred.
     const transfer = [input.elements.buffer as ArrayBuffer];
     return this.#threads.run('features', input, { inputName: 'The annotation', signal, transfer });
   }

@@ -13,15 +13,15 @@ export interface FeaturesInput {
   /** JSON texts of elements, joined by commas; a comma may come first. */
   elements: Uint8Array;
   format: 'geojson' | 'qupath';
-  /** JSON text of the annotation without its elements, for the first feature; `null` if that was written already. */
+  /** JSON text of the annotation without its elements, for the first feature. `null` if the first feature has already been written. */
   head: Uint8Array | null;
   written: WrittenFeatures;
   brand: string;
-  /** Sizes of the images of overlays, by item id. */
+  /** Sizes of the images that image and pixelmap elements show, by item id. */
   sizes: [itemId: string, size: OverlaySize | null][];
 }
 
-/** Ways to write features, by format. */
+/** The functions that write features, by format. */
 const writers = {
   geojson: { writeFeature: elementToFeature },
   qupath: { writeFeature: elementToQuPathFeature, partOf: quPathPartOf },

@@ -22,7 +22,7 @@ export interface CreateOptions extends ReadBodyOptions {
   idAt?: (index: number) => string;
 }
 
-/** Number of annotations to remove, or to notify creators of, at the same time. */
+/** Number of annotations that are removed, or whose creators are notified, at the same time. */
 const annotationsAtOnce = 8;
 
 /** Creates, replaces, copies and removes annotations. Their elements are in the element store. */
@@ -37,10 +37,10 @@ export class AnnotationLifecycle {
     item: ItemRecord,
     body: BodySource,
     form: BodyForm,
-    { caller, confirm, idAt, ...receiving }: CreateOptions,
+    { caller, confirm, idAt, ...readOptions }: CreateOptions,
   ): Promise<{ created: AnnotationRecord[]; skipped: number }> {
     const overlaySizes = this.options.overlayImages.sizeFinderFor(caller);
-    const write = await this.options.bodies.receiveBody(body, form, { ...receiving, overlaySizes });
+    const write = await this.options.bodies.receiveBody(body, form, { ...readOptions, overlaySizes });
     let skipped = 0;
     const created = await write.commit(async (incoming) => {
       confirm?.();
@@ -51,7 +51,7 @@ export class AnnotationLifecycle {
     return { created, skipped };
   }
 
-  /** Whether the annotation exists, deleted or not. */
+  /** Whether the annotation exists, even if it is deleted. */
   async exists(id: string): Promise<boolean> {
     return (await this.options.model.find(id)) !== null;
   }
@@ -83,7 +83,7 @@ export class AnnotationLifecycle {
     });
     const inserted = await this.#insertMissing(annotations);
     const families = new Set(inserted.map(({ elements }) => elements.family));
-    // Elements that were stored for annotations that exist already are not used.
+    // The elements that were just stored for an annotation that exists already are not needed.
     for (const { elements } of incoming)
       if (elements !== null && !families.has(elements.family)) this.writer.sweepFamiliesLater([elements.family]);
     for (const annotation of inserted) this.options.followers.onElementsStored(annotation.elements);
@@ -91,8 +91,8 @@ export class AnnotationLifecycle {
   }
 
   /**
-   * Inserts the annotations that do not exist yet. If the insert of a killed process arrives after they were looked up, this one fails
-   * with a duplicate key, so it is repeated a few times.
+   * Inserts the annotations that do not exist yet. A killed process may have sent the same insert shortly before. If that insert arrives
+   * between the lookup and the insert here, the insert here fails with a duplicate key. So lookup and insert are tried a few times.
    */
   async #insertMissing(annotations: readonly NewAnnotation[]): Promise<AnnotationRecord[]> {
     const { model } = this.options;
@@ -112,8 +112,8 @@ export class AnnotationLifecycle {
   /**
    * Replaces an annotation by a body, moves it to another item, or writes it again unchanged.
    *
-   * @returns `repliesWithElements`: whether the response contains the elements. It does not if the body left them out.
-   * @throws LargeImageError `conflict` if someone else has changed it since this call began.
+   * @returns `repliesWithElements`: whether the response should contain the elements. It should not if the body left them out.
+   * @throws LargeImageError `conflict` if someone else has changed the annotation since this call began.
    */
   async replace(request: ChangeRequest, { body, item }: { body: BodySource | null; item: ItemRecord | null }) {
     const { bodies, permissions } = this.options;
@@ -143,10 +143,11 @@ export class AnnotationLifecycle {
   }
 
   /**
-   * Replaces all elements by others that are made from them, in one new version.
+   * Replaces all elements in one new version.
    *
-   * @param makeElements makes the new elements from those of the current version.
-   * @throws LargeImageError `conflict` if someone else has changed the annotation since this call began; the errors of `makeElements`.
+   * @param makeElements makes the new elements from the stored elements of the current version.
+   * @throws LargeImageError `conflict` if someone else has changed the annotation since this call began. Also throws the errors of
+   * `makeElements`.
    */
   async rewriteElements(
     request: ChangeRequest,
@@ -198,13 +199,13 @@ export class AnnotationLifecycle {
     const keepsHistory = await this.writer.keepsHistory();
     let count = 0;
     for await (const batch of groupInBatches(annotations, idsPerQuery)) {
-      const active = batch.filter((annotation) => annotation.active);
-      if (keepsHistory) await model.deactivateAll(active.map(({ id }) => id));
+      const activeAnnotations = batch.filter((annotation) => annotation.active);
+      if (keepsHistory) await model.deactivateAll(activeAnnotations.map(({ id }) => id));
       else await mapConcurrently(batch, annotationsAtOnce, (annotation) => this.#removeLatest(annotation));
-      await mapConcurrently(active, annotationsAtOnce, (annotation) =>
+      await mapConcurrently(activeAnnotations, annotationsAtOnce, (annotation) =>
         this.writer.notify(annotation.creatorId, 'remove', annotation),
       );
-      count += active.length;
+      count += activeAnnotations.length;
     }
     return count;
   }
@@ -220,13 +221,13 @@ export class AnnotationLifecycle {
   async copy(id: string, item: ItemRecord, caller: Caller | null): Promise<AnnotationRecord> {
     const { store } = this.options;
     const source = await this.writer.load(id, 0, caller);
-    const copied = await store.keepFamilyWhile(source.elements.family, async () => {
+    const copiedAnnotation = await store.keepFamilyWhile(source.elements.family, async () => {
       const { head, elements } = await this.writer.load(id, 0, caller);
       const [copy] = await this.#insert(item, [{ head, elements }], caller?.id ?? null);
       return copy!;
     });
-    await this.writer.notify(copied.creatorId, 'create', copied);
-    return copied;
+    await this.writer.notify(copiedAnnotation.creatorId, 'create', copiedAnnotation);
+    return copiedAnnotation;
   }
 
   /** Copies all annotations of an item to a copy of the item. Creators and times are kept. */
@@ -240,16 +241,16 @@ export class AnnotationLifecycle {
         if (source === null || !source.active || source.itemId !== sourceItemId) return;
         const version = await model.reserveVersion();
         const { creatorId, created, updated, updatedId, head } = source;
-        const copied = { creatorId, created, updated, updatedId, head, elements: source.elements };
-        await model.insert([{ ...initialAccess, ...copied, itemId: item.id, version }]);
+        const copiedFields = { creatorId, created, updated, updatedId, head, elements: source.elements };
+        await model.insert([{ ...initialAccess, ...copiedFields, itemId: item.id, version }]);
       });
     }
   }
 
   /** Replaces the access list. The caller's right must have been checked before. */
   async setAccess(id: string, change: AccessChange): Promise<AnnotationRecord> {
-    const changed = await this.options.model.setAccess(id, change);
-    if (changed === null) throw new UnknownIdError('annotation', id);
-    return changed;
+    const annotation = await this.options.model.setAccess(id, change);
+    if (annotation === null) throw new UnknownIdError('annotation', id);
+    return annotation;
   }
 }

@@ -9,7 +9,7 @@ import { SupersededError, type AnnotationDependencies, type ChangeRequest } from
 
 /** A change that can be applied to any version. */
 export interface MergedChange {
-  /** Applies the change to a version. Called again with a newer version if that one is replaced in the meantime. */
+  /** Applies the change to a version. Called again with a newer version if another change replaces the version in the meantime. */
   apply: (current: AnnotationRecord, editing: ElementEditing) => Promise<Partial<Pick<AnnotationState, 'head' | 'elements'>>>;
   /** Ids of the affected elements, if known. */
   elementIds?: readonly string[];
@@ -17,7 +17,7 @@ export interface MergedChange {
   requiresItemAccess?: boolean;
 }
 
-/** A version that was written, and the one before it. */
+/** A version that was written, and the version before it. */
 interface VersionStep {
   former: AnnotationRecord;
   changed: AnnotationRecord;
@@ -29,9 +29,9 @@ interface AdmittedChange {
   change: MergedChange;
   /** Checks again whether the caller may make the change. Returns the annotation. */
   admit: () => Promise<AnnotationRecord>;
-  /** The annotation when the permission was last checked. */
+  /** The annotation as it was when the permission was last checked. */
   admittedVersion: AnnotationRecord;
-  /** Time of that check, by `performance.now()`. */
+  /** Time of the last permission check, by `performance.now()`. */
   admittedAt: number;
 }
 
@@ -50,7 +50,7 @@ interface VersionWriter {
   keepIntermediate(versions: readonly AnnotationRecord[]): Promise<void>;
 }
 
-/** For this many milliseconds, changes are repeated when another process has written a version first. */
+/** For this many milliseconds, changes are tried again after another process has written a version first. */
 const maxMergeMs = 30_000;
 /** Longest pause between two tries, in milliseconds. */
 const maxPauseMs = 200;
@@ -60,8 +60,8 @@ const recheckAfterMs = 2000;
 const maxChangesTogether = 64;
 
 /**
- * Makes simultaneous changes of one annotation together: they are applied one after another in memory, each as a separate version, and
- * written together. So the database, which takes most of the time, is accessed once for all of them.
+ * Merges simultaneous changes of one annotation. The changes are applied one after another in memory, each as a separate version, and
+ * then written together. Writing takes most of the time, so many changes take little longer than one.
  */
 export class MergedChanges {
   readonly #queues: NamedQueues;
@@ -78,7 +78,12 @@ export class MergedChanges {
     this.#queues = new NamedQueues({ name, running: maxChangesTogether, ...(waiting !== undefined && { waiting }) });
   }
 
-  /** Makes a change, together with others that wait. @throws BusyError; the errors of the change and its precondition. */
+  /**
+   * Makes a change together with the other waiting changes of the annotation.
+   *
+   * @throws BusyError if too many changes wait, or if other processes keep writing first. Also throws the errors of the change and of its
+   * precondition.
+   */
   makeChange(admittedChange: AdmittedChange): Promise<VersionStep> {
     const { id, caller, signal } = admittedChange.request;
     return this.#queues.run(id, () => this.#enqueue(admittedChange), { signal, caller: callerName(caller) });
@@ -90,11 +95,11 @@ export class MergedChanges {
     return new Promise((resolve, reject) => {
       // Work and log lines for a change belong to its own request, not to the request that began the writing.
       const boundFunctions = { change: { ...change, apply: AsyncResource.bind(change.apply) }, admit: AsyncResource.bind(admit) };
-      const waiting = { ...admittedChange, ...boundFunctions, resolve, reject };
-      const queued = this.#waitingChanges.get(id);
-      if (queued !== undefined) queued.push(waiting);
+      const waitingChange = { ...admittedChange, ...boundFunctions, resolve, reject };
+      const waitingChanges = this.#waitingChanges.get(id);
+      if (waitingChanges !== undefined) waitingChanges.push(waitingChange);
       else {
-        this.#waitingChanges.set(id, [waiting]);
+        this.#waitingChanges.set(id, [waitingChange]);
         void this.#makeAllChanges(id);
       }
     });
@@ -102,15 +107,15 @@ export class MergedChanges {
 
   async #makeAllChanges(id: string): Promise<void> {
     const { changeQueue } = this.options;
-    for (let queued = this.#waitingChanges.get(id)!; queued.length > 0;) {
-      const { caller } = queued[0]!.request;
-      await changeQueue.run(() => this.#makeChanges(id, queued.splice(0)), { caller: callerName(caller), isNeverRefused: true });
+    for (let waitingChanges = this.#waitingChanges.get(id)!; waitingChanges.length > 0;) {
+      const { caller } = waitingChanges[0]!.request;
+      await changeQueue.run(() => this.#makeChanges(id, waitingChanges.splice(0)), { caller: callerName(caller), isNeverRefused: true });
     }
     this.#waitingChanges.delete(id);
     this.#latestVersions.delete(id);
   }
 
-  /** Makes changes together, and resolves or rejects each of them. Never rejects itself. */
+  /** Makes changes together, and resolves or rejects the promise of each change. The method itself never rejects. */
   async #makeChanges(id: string, changes: WaitingChange[]): Promise<void> {
     const deadline = performance.now() + maxMergeMs;
     for (let pauseMs = 10; changes.length > 0; pauseMs = Math.min(maxPauseMs, 2 * pauseMs)) {
@@ -128,8 +133,8 @@ export class MergedChanges {
         this.#latestVersions.delete(id);
         const isTooLate = performance.now() > deadline;
         if (!(error instanceof SupersededError) || isTooLate) {
-          const reported = isTooLate ? new BusyError('This annotation is being changed too often. Try again later.', 5) : error;
-          for (const { reject } of changes) reject(reported);
+          const reportedError = isTooLate ? new BusyError('This annotation is being changed too often. Try again later.', 5) : error;
+          for (const { reject } of changes) reject(reportedError);
           return;
         }
         await pause(Math.random() * pauseMs);
@@ -154,7 +159,7 @@ export class MergedChanges {
       );
     };
     const current = findNewest();
-    const rejected = new Set<WaitingChange>();
+    const rejectedChanges = new Set<WaitingChange>();
     const now = performance.now();
     await Promise.all(
       changes.map(async (change) => {
@@ -165,12 +170,12 @@ export class MergedChanges {
           change.admittedVersion = await change.admit();
           change.admittedAt = performance.now();
         } catch (error) {
-          rejected.add(change);
+          rejectedChanges.add(change);
           change.reject(error);
         }
       }),
     );
-    for (let i = changes.length - 1; i >= 0; i -= 1) if (rejected.has(changes[i]!)) changes.splice(i, 1);
+    for (let i = changes.length - 1; i >= 0; i -= 1) if (rejectedChanges.has(changes[i]!)) changes.splice(i, 1);
     return changes.length === 0 ? null : findNewest();
   }
 
@@ -183,7 +188,7 @@ export class MergedChanges {
   async #write(current: AnnotationRecord, changes: readonly WaitingChange[]): Promise<Outcome[]> {
     const { model, store } = this.options;
     const outcomes: Outcome[] = [];
-    let last = current;
+    let lastVersion = current;
     let keepingFormer: Promise<void> | undefined;
     const write = await store.edit(async (editing) => {
       const ids = changes.flatMap(({ change }) => change.elementIds ?? []);
@@ -193,12 +198,12 @@ export class MergedChanges {
       await editing.preload(current.elements, ids);
       for (const [i, { request, change }] of changes.entries()) {
         // Elements of another family need a separate write.
-        if (last.elements.family !== current.elements.family) break;
+        if (lastVersion.elements.family !== current.elements.family) break;
         let newContent: Awaited<ReturnType<typeof change.apply>>;
         try {
           request.signal?.throwIfAborted();
-          request.checkPrecondition?.(last);
-          newContent = await change.apply(last, editing);
+          request.checkPrecondition?.(lastVersion);
+          newContent = await change.apply(lastVersion, editing);
         } catch (error) {
           outcomes.push({ error });
           continue;
@@ -209,24 +214,24 @@ export class MergedChanges {
           keepingFormer.catch(() => undefined);
         }
         const updatedId = request.caller?.id ?? null;
-        const changed = { ...last, ...newContent, updated: new Date(), updatedId, version: (await firstVersion) + i };
-        outcomes.push({ step: { former: last, changed } });
-        last = changed;
+        const changed = { ...lastVersion, ...newContent, updated: new Date(), updatedId, version: (await firstVersion) + i };
+        outcomes.push({ step: { former: lastVersion, changed } });
+        lastVersion = changed;
       }
     });
-    if (last === current) {
+    if (lastVersion === current) {
       await write.discard();
       return outcomes;
     }
     const steps = outcomes.flatMap((outcome) => ('step' in outcome ? [outcome.step] : []));
-    const written = await write.commit(async () => {
+    const writtenVersion = await write.commit(async () => {
       await keepingFormer;
-      const replaced = await this.versionWriter.replace(current, last);
+      const replaced = await this.versionWriter.replace(current, lastVersion);
       await this.versionWriter.keepIntermediate(steps.slice(0, -1).map(({ changed }) => changed));
       return replaced;
     });
-    this.#latestVersions.set(current.id, written);
-    const { access, public: isPublic, publicFlags, accessStamp } = written;
+    this.#latestVersions.set(current.id, writtenVersion);
+    const { access, public: isPublic, publicFlags, accessStamp } = writtenVersion;
     const currentAccess = { access, public: isPublic, accessStamp, ...(publicFlags && { publicFlags }) };
     for (const step of steps) step.changed = { ...step.changed, ...currentAccess };
     return outcomes;

@@ -13,7 +13,7 @@ const historySetting = 'large_image.annotation_history';
 /** The steps that all changes of annotations share: checks permissions, writes versions, notifies users, removes unused data. */
 export class AnnotationWriter {
   readonly #familiesToSweep = new Set<string>();
-  #sweeping: Promise<void> | null = null;
+  #runningSweep: Promise<void> | null = null;
   readonly #closing = sharedAbortController();
   readonly #mergedChanges: MergedChanges;
 
@@ -22,9 +22,9 @@ export class AnnotationWriter {
   }
 
   /**
-   * Loads an annotation if the caller has this level on it. Level -1: without a check.
+   * Loads an annotation if the caller has this level on it. Level -1 skips the check.
    *
-   * @throws UnknownIdError, NotFoundError if it is deleted (unless deleted ones are requested), AccessDeniedError
+   * @throws UnknownIdError, AccessDeniedError. Throws NotFoundError if the annotation is deleted and `deletedToo` is not set.
    */
   async load(
     id: string,
@@ -39,7 +39,7 @@ export class AnnotationWriter {
     return annotation;
   }
 
-  /** Loads an annotation that the caller may change. If its item still exists, the caller must be allowed to annotate that too. */
+  /** Loads an annotation that the caller may change. If its item still exists, the caller must also be allowed to annotate the item. */
   async loadForChange({ id, caller, checkPrecondition }: ChangeRequest, options: { deletedToo?: boolean } = {}) {
     const annotation = await this.load(id, 1, caller, options);
     const item = await this.options.records.findItem(annotation.itemId);
@@ -49,11 +49,11 @@ export class AnnotationWriter {
   }
 
   /**
-   * Makes a change that can be applied to any version. If another version was written in the meantime, that one is changed, so that
+   * Makes a change that can be applied to any version. If another version was written in the meantime, that version is changed, so that
    * nothing is lost.
    *
-   * @throws BusyError if too many changes wait, or other processes have written first for too long; the errors of the precondition and
-   * the change.
+   * @throws BusyError if too many changes wait, or if other processes keep writing first. Also throws the errors of the change and of its
+   * precondition.
    */
   async makeMergedChange(request: ChangeRequest, change: MergedChange): Promise<AnnotationRecord> {
     const admit = () => (change.requiresItemAccess === false ? this.#loadWithoutItemCheck(request) : this.loadForChange(request));
@@ -82,7 +82,7 @@ export class AnnotationWriter {
     return (await this.options.settings.get(historySetting)) !== false;
   }
 
-  /** Replaces the version that was read by a new one. @throws SupersededError if it is no longer the current one. */
+  /** Replaces the version that the caller has read by a new version. @throws SupersededError if the version is no longer the current one. */
   async commit(
     current: AnnotationRecord,
     changes: Partial<Pick<AnnotationState, 'head' | 'elements' | 'itemId'>>,
@@ -93,8 +93,8 @@ export class AnnotationWriter {
   }
 
   /**
-   * Stores the state that is about to be replaced, as a former version. This comes before the change, so that no crash can lose the state. If
-   * the change then fails, the former version equals the current one.
+   * Stores the current state as a former version, before the change that replaces it, so that no crash can lose the state. If the change
+   * then fails, the former version equals the current one.
    */
   async keepFormer(current: AnnotationRecord): Promise<void> {
     if (await this.keepsHistory()) await this.options.model.formerVersions.store(current.id, [current]);
@@ -102,8 +102,8 @@ export class AnnotationWriter {
   }
 
   /**
-   * Keeps the versions that one write has both made and replaced. Nobody has seen them, so if the process dies here, only the history
-   * lacks them.
+   * Stores the versions between the first and the last of a merged change, which were never current. If the process dies before, only
+   * the history lacks these versions.
    */
   async keepIntermediate(versions: readonly AnnotationRecord[]): Promise<void> {
     if (versions.length === 0 || !(await this.keepsHistory())) return;
@@ -111,18 +111,18 @@ export class AnnotationWriter {
     announceStep('annotation:between-kept');
   }
 
-  /** Like {@link commit}, but with a complete state. The caller must have reserved its version number and kept the former version. */
+  /** Like {@link commit}, but with a complete state. The caller must have reserved the state's version number and kept the former version. */
   async replace(current: AnnotationRecord, state: AnnotationState): Promise<AnnotationRecord> {
     const { itemId, creatorId, created, head, elements, updated, updatedId, version } = state;
-    const next = { itemId, creatorId, created, head, elements, updated, updatedId, version };
-    const written = await this.options.model.replace(current, next);
+    const newState = { itemId, creatorId, created, head, elements, updated, updatedId, version };
+    const written = await this.options.model.replace(current, newState);
     if (written === null) throw new SupersededError();
     announceStep('annotation:replaced');
     this.options.followers.onElementsStored(elements);
     return written;
   }
 
-  /** Notifies the creator of a change, and removes packs that are no longer used. Must be called after each change. */
+  /** Notifies the annotation's creator of a change, and starts to remove packs that are no longer used. Must be called after each change. */
   async notifyAndSweep(former: AnnotationRecord, current: AnnotationRecord): Promise<void> {
     if (former.elements.content !== current.elements.content && !(await this.keepsHistory())) {
       this.sweepFamiliesLater([former.elements.family]);
@@ -141,7 +141,7 @@ export class AnnotationWriter {
     );
   }
 
-  /** Sends a message, if the user may still read the annotation. A failure is only logged: it does not undo the change. */
+  /** Notifies a user of an event, if the user may still read the annotation. A failure is only logged, because the change is already made. */
   async notify(userId: string | null, event: 'create' | 'update' | 'remove' | 'revert', annotation: AnnotationRecord) {
     const { notify, permissions, logger } = this.options;
     const { id, itemId } = annotation;
@@ -161,7 +161,7 @@ export class AnnotationWriter {
   sweepFamiliesLater(families: Iterable<string>): void {
     // Without elements there is no family.
     for (const family of families) if (family !== '') this.#familiesToSweep.add(family);
-    this.#sweeping ??= this.#sweepFamilies().finally(() => (this.#sweeping = null));
+    this.#runningSweep ??= this.#sweepFamilies().finally(() => (this.#runningSweep = null));
   }
 
   async #sweepFamilies(): Promise<void> {
@@ -181,6 +181,6 @@ export class AnnotationWriter {
   /** Stops removing unused data. The next complete sweep removes the rest. */
   async close(): Promise<void> {
     this.#closing.abort(new LargeImageError('unavailable', 'The server is closing.'));
-    await this.#sweeping;
+    await this.#runningSweep;
   }
 }

@@ -8,7 +8,7 @@ import type { AnnotationLists } from './lists.js';
 const intervalMs = 2000;
 
 /** A request to follow the annotations of an item. */
-export interface FollowedItem {
+export interface FollowRequest {
   itemId: string;
   caller: Caller | null;
   /** Checks whether the caller can still see the item. */
@@ -23,11 +23,11 @@ export interface FollowedItem {
  * Streams the state of an item's annotations as `text/event-stream`: their number, the newest version and the caller's rights. An event
  * is sent immediately and after each change.
  */
-export function annotationEventStream(lists: AnnotationLists, followed: FollowedItem): Reply {
-  return eventStream(eachChange(lists, followed));
+export function annotationEventStream(lists: AnnotationLists, request: FollowRequest): Reply {
+  return eventStream(eachChange(lists, request));
 }
 
-async function* eachChange(lists: AnnotationLists, { itemId, caller, mayFollow, durationMs, signals }: FollowedItem) {
+async function* eachChange(lists: AnnotationLists, { itemId, caller, mayFollow, durationMs, signals }: FollowRequest) {
   const endsAt = Math.min(Date.now() + durationMs, caller?.expires?.getTime() ?? Infinity);
   const endSignal = AbortSignal.any([...signals]);
   let lastText = '';

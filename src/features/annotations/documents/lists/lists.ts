@@ -16,7 +16,7 @@ export interface AnnotationSearch {
   text?: string | undefined;
 }
 
-/** A search for annotations that the caller administers, in a folder. */
+/** A search in a folder for annotations that the caller administers. */
 export interface FolderSearch {
   folderId: string;
   /** Whether to include annotations in subfolders. */
@@ -79,17 +79,17 @@ export class AnnotationLists {
   }
 
   /**
-   * Counts the active annotations of each item that the caller may read, and finds the items to which image and pixelmap elements of
-   * readable annotations refer.
+   * Counts the active annotations of each item, and finds the items to which image and pixelmap elements of annotations refer.
+   * Annotations that the caller may not read are left out.
    *
    * @throws UnknownIdError, AccessDeniedError if an item does not exist or the caller may not read it.
    */
   async countWithReferences(itemIds: readonly string[], caller: Caller | null) {
     const { model, permissions, records } = this.options;
     const filter = await this.access.filter(caller, 'item', 0);
-    for (const part of batches(itemIds)) {
-      const readable = new Set((await records.findItems(part, filter)).map(({ id }) => id));
-      const missing = part.find((id) => !readable.has(id));
+    for (const batch of batches(itemIds)) {
+      const readable = new Set((await records.findItems(batch, filter)).map(({ id }) => id));
+      const missing = batch.find((id) => !readable.has(id));
       if (missing === undefined) continue;
       const item = await records.findItem(missing);
       if (item === null) throw new UnknownIdError('item', missing);
@@ -108,7 +108,7 @@ export class AnnotationLists {
 
   /**
    * Reads the state of an item's annotations for a caller: how many the caller may read, change and administer, and their newest version
-   * number. It differs after each change of the list.
+   * number. Each change of the list changes the state.
    */
   async readState(itemId: string, caller: Caller | null) {
     const { annotations, total } = await this.findPage({ itemId }, { limit: 1, offset: 0, sort: [['_version', -1]] }, caller);
@@ -124,7 +124,11 @@ export class AnnotationLists {
     return { total, version, writable: await countAtLevel(1), administered: await countAtLevel(2) };
   }
 
-  /** Lists a page of the items with active annotations that the caller may read. @returns also the number of items on all pages. */
+  /**
+   * Lists a page of the items that have active annotations. Items and annotations that the caller may not read are left out.
+   *
+   * @returns `total`: the number of items on all pages.
+   */
   async listImages(
     query: { creatorId?: string | undefined; imageName?: string | undefined },
     paging: { limit: number; offset: number; sort: string; direction: 1 | -1 },
@@ -134,17 +138,17 @@ export class AnnotationLists {
     const { creatorId, imageName } = query;
     if (creatorId !== undefined) await permissions.requireUser(creatorId, caller);
     const permitted = await permissions.createPermittedFilter(caller, 0);
-    const ids = model.listItemIds({ ...permitted, ...(creatorId !== undefined && { creatorId }) }, paging.sort, paging.direction);
+    const idBatches = model.listItemIds({ ...permitted, ...(creatorId !== undefined && { creatorId }) }, paging.sort, paging.direction);
     const filter = await this.access.filter(caller, 'item', 0);
-    const matches = makeNameMatcher(imageName ?? '');
+    const matchesName = makeNameMatcher(imageName ?? '');
     const endOffset = paging.limit === 0 ? Infinity : paging.offset + paging.limit;
     const items: ItemRecord[] = [];
     let total = 0;
-    for await (const part of ids) {
-      const itemsById = new Map((await records.findItems(part, filter)).map((item) => [item.id, item]));
-      for (const id of part) {
+    for await (const batch of idBatches) {
+      const itemsById = new Map((await records.findItems(batch, filter)).map((item) => [item.id, item]));
+      for (const id of batch) {
         const item = itemsById.get(id);
-        if (item === undefined || !matches(item.name)) continue;
+        if (item === undefined || !matchesName(item.name)) continue;
         if (total >= paging.offset && total < endOffset) items.push(item);
         total += 1;
       }
@@ -152,7 +156,7 @@ export class AnnotationLists {
     return { items, total };
   }
 
-  /** Lists the ids of the items of a folder with active annotations that the caller may read, in ascending order. */
+  /** Lists the ids of a folder's items that have active annotations, in ascending order. Items and annotations that the caller may not read are left out. */
   async listImagesInFolder({ folderId, recurse, caller }: FolderSearch): Promise<string[]> {
     const { model, permissions, records } = this.options;
     const permitted = await permissions.createPermittedFilter(caller, 0);
@@ -160,8 +164,8 @@ export class AnnotationLists {
     const imageIds: string[] = [];
     for await (const itemIds of records.listItemIdsIn(folderId, { recurse })) {
       const counts = await model.countByItem({ ...permitted, itemIds });
-      for (const part of batches([...counts.keys()])) {
-        for (const { id } of await records.findItems(part, filter)) imageIds.push(id);
+      for (const batch of batches([...counts.keys()])) {
+        for (const { id } of await records.findItems(batch, filter)) imageIds.push(id);
       }
     }
     return imageIds.sort();
@@ -178,7 +182,7 @@ export class AnnotationLists {
     for await (const itemIds of this.options.records.listItemIdsIn(folderId, { recurse })) yield { ...permitted, itemIds };
   }
 
-  /** Finds a page of the annotations of a search. The sort keys of the batches of items are merged, so that only these are held in memory. */
+  /** Finds a page of the annotations of a search. Only sort keys are held in memory: the keys of all batches of items are merged into one list. */
   async findFolderPage(search: FolderSearch, { limit, offset, sort }: AnnotationPaging): Promise<AnnotationPage> {
     const { model } = this.options;
     const endOffset = limit === 0 ? Infinity : offset + limit;
@@ -208,12 +212,12 @@ export class AnnotationLists {
   }
 }
 
-/** Makes a function that tells whether a name, or a word in it, begins with a text. Letter case is ignored. */
+/** Makes a function that returns whether a name, or a word in the name, begins with `start`. Letter case is ignored. */
 function makeNameMatcher(start: string): (name: string) => boolean {
   const prefix = start.trim().toLowerCase();
   if (prefix === '') return () => true;
   return (name) => {
-    const lower = name.toLowerCase();
-    return lower.startsWith(prefix) || lower.split(/[^\p{L}\p{N}]+/u).some((word) => word.startsWith(prefix));
+    const lowerName = name.toLowerCase();
+    return lowerName.startsWith(prefix) || lowerName.split(/[^\p{L}\p{N}]+/u).some((word) => word.startsWith(prefix));
   };
 }

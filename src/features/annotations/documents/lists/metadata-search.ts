@@ -12,8 +12,8 @@ const itemsPerBatch = 200;
 
 /**
  * The search mode `li_annotation_metadata` of the host's search route. It finds items with annotations whose attributes match, if the caller may
- * read both annotation and item. All annotations with attributes are read, because an index cannot contain attributes of any name. The text
- * of the search is never sent to the database.
+ * read both annotation and item. All annotations with attributes are read, because attributes can have any name, which no index supports.
+ * The text of the search is never sent to the database.
  */
 export class AnnotationMetadataSearch {
   constructor(
@@ -28,13 +28,13 @@ export class AnnotationMetadataSearch {
     if (types.size !== 1 || !types.has('item')) {
       throw new BadParameterError("The metadata search is only able to search in ['item'].");
     }
-    const matches = parseMetadataQuery(request.query);
-    if (matches === 'incomplete-key') return { item: [] };
-    if (matches === 'no-phrases') return [];
+    const matcher = parseMetadataQuery(request.query);
+    if (matcher === 'incomplete-key') return { item: [] };
+    if (matcher === 'no-phrases') return [];
     const { limit, offset } = request;
     const docs: StoredDocument[] = [];
     let matchCount = 0;
-    for await (const item of this.#loadPermittedItems(this.#findItemIds(matches, caller), request.level, caller)) {
+    for await (const item of this.#loadPermittedItems(this.#findItemIds(matcher, caller), request.level, caller)) {
       if (matchCount++ < offset) continue;
       docs.push(item.doc);
       if (limit > 0 && docs.length >= limit) break;
@@ -43,15 +43,15 @@ export class AnnotationMetadataSearch {
   }
 
   /** Finds the ids of the items of matching annotations, without duplicates. */
-  async *#findItemIds(matches: (metadata: unknown) => boolean, caller: Caller | null): AsyncGenerator<string> {
+  async *#findItemIds(matcher: (metadata: unknown) => boolean, caller: Caller | null): AsyncGenerator<string> {
     const { lists, permissions } = this.annotations;
-    const seen = new Set<string>();
+    const seenItemIds = new Set<string>();
     for await (const { itemId, head } of lists.listAll({
       ...(await permissions.createPermittedFilter(caller, 0)),
       withAttributes: true,
     })) {
-      if (seen.has(itemId) || !matches(head.attributes)) continue;
-      seen.add(itemId);
+      if (seenItemIds.has(itemId) || !matcher(head.attributes)) continue;
+      seenItemIds.add(itemId);
       yield itemId;
     }
   }
