@@ -6,9 +6,9 @@ import type { OwnCollections } from '../../../core/database/own-collections.js';
 import { LargeImageError } from '../../../errors.js';
 import { announceStep } from '../../../core/steps.js';
 
-/** Maximum bytes of text in one document of a pack; longer texts continue in further documents. A document can have at most 16 MiB. */
+/** Maximum number of bytes of text in one document of a pack. Longer texts continue in further documents, because MongoDB limits a document to 16 MiB. */
 const pieceBytes = 8 * 1024 * 1024;
-/** Documents are inserted in messages of about this many bytes; a server accepts 48 MB. */
+/** Documents are inserted in messages of about this many bytes. A server accepts up to 48 MB. */
 const messageBytes = 2 * 1024 * 1024;
 /** Maximum number of ids in one query. */
 const idsPerQuery = 128;
@@ -21,7 +21,7 @@ interface PackDocument {
   text?: Buffer;
   /** Ids of the documents with the further pieces of the text, in order. */
   more?: Types.ObjectId[];
-  /** Only in a document with a further piece: the pack that it belongs to. */
+  /** Id of the pack. Only documents with a further piece of the pack's text have this field. */
   of?: Types.ObjectId;
 }
 
@@ -31,7 +31,7 @@ interface WindowDocument {
   packIndex: Buffer;
   groups: string;
   index: Types.ObjectId[];
-  /** Missing in windows that were stored by versions without tables. */
+  /** Missing in windows that an earlier version of this package stored, which had no tables. */
   table?: Types.ObjectId[][];
 }
 
@@ -44,17 +44,19 @@ interface PartDocument {
 interface FamilyDocument {
   _id: Types.ObjectId;
   leases: { id: string; at: Date }[];
+  /** When the claim of a sweeper was last renewed; `null` if the family is not being swept. */
   sweeping: Date | null;
+  /** Id of the claim of a sweeper. */
   claim: string | null;
 }
 
 const unsupportedFormatMessage =
   'The elements of this annotation were stored by an earlier version, in a form that is no longer supported. Create the annotation again.';
 
-/** Makes the driver return bytes as Buffers. The driver is used, because Mongoose would copy each document. */
+/** Makes the driver return bytes as Buffers. Queries call the driver directly, because Mongoose would copy each document. */
 const bufferOptions = { promoteBuffers: true } as const;
 
-/** The collections of the element store on a connection. */
+/** The records of the element store, in collections of the host's database. */
 export class MongoElementRecords implements ElementRecords {
   readonly #ObjectId: typeof Types.ObjectId;
   readonly #packs: Model<PackDocument>;
@@ -109,7 +111,7 @@ export class MongoElementRecords implements ElementRecords {
     await insertInMessages(this.#packs, documents, ({ text, columns }) => (text?.length ?? 0) + (columns?.length ?? 0));
   }
 
-  /** The documents of a pack: first the further pieces of its text, if it is long, then the pack itself. */
+  /** Makes the documents of a pack. If its text is long, the further pieces of the text come first, and the pack itself last. */
   #packDocuments({ id, family, columns, codec, text }: PackRecord): PackDocument[] {
     const _id = this.#objectId(id);
     const sharedFields = { family: this.#objectId(family) };
@@ -121,7 +123,7 @@ export class MongoElementRecords implements ElementRecords {
     }
     return [
       ...pieces,
-      { _id, ...sharedFields, columns, codec, text: text.subarray(0, pieceBytes), more: pieces.map((p) => p._id) },
+      { _id, ...sharedFields, columns, codec, text: text.subarray(0, pieceBytes), more: pieces.map((piece) => piece._id) },
     ];
   }
 
@@ -269,11 +271,11 @@ export class MongoElementRecords implements ElementRecords {
     const _id = this.#objectId(family);
     if (endedLeaseIds.length > 0)
       await this.#families.updateOne({ _id }, { $pull: { leases: { id: { $in: [...endedLeaseIds] } } } });
-    const claimed = await this.#families.findOneAndUpdate(
+    const claimedFamily = await this.#families.findOneAndUpdate(
       { _id, leases: { $size: 0 }, $or: [{ sweeping: null }, { sweeping: { $lt: sweepStaleBefore } }] },
       { $set: { sweeping: now, claim: claimId } },
     );
-    return claimed !== null;
+    return claimedFamily !== null;
   }
 
   async renewClaim(family: string, claimId: string, now: Date): Promise<boolean> {
@@ -326,19 +328,19 @@ async function insertInMessages<T extends { _id: Types.ObjectId }>(
   bytesOf: (document: T) => number,
 ): Promise<void> {
   let message: T[] = [];
-  let bytes = 0;
+  let byteCount = 0;
   const send = async () => {
     if (message.length > 0) {
       await model.collection.insertMany(message as object[], { ordered: false });
       announceStep('elements:inserted');
     }
     message = [];
-    bytes = 0;
+    byteCount = 0;
   };
   for (const document of documents) {
     message.push(document);
-    bytes += bytesOf(document);
-    if (bytes >= messageBytes) await send();
+    byteCount += bytesOf(document);
+    if (byteCount >= messageBytes) await send();
   }
   await send();
 }

@@ -14,7 +14,7 @@ export interface StoredWindow {
   id: string;
   count: number;
   detailsCount: number;
-  /** Box around the elements; its `size` is that of the largest element. */
+  /** Box around the elements. Its `size` is the size of the largest element, not of the box. */
   box: BoundingBox;
   /** Smallest and largest element id. */
   lowId: string;
@@ -27,25 +27,25 @@ export interface StoredWindow {
  */
 export interface StoredElements {
   /**
-   * Id of the family. Everything that may share packs has the same one: {@link ElementStore.write} makes a new one; changes,
-   * previous versions and copies keep it. Documents need an index on `elements.family`, see {@link ElementStore.sweep}. 24
-   * hexadecimal digits.
+   * Id of the family; 24 hexadecimal digits. Elements of the same family may share packs: {@link ElementStore.write} makes a new family,
+   * and changes, previous versions and copies keep the family. Documents need an index on `elements.family`, because
+   * {@link ElementStore.sweep} asks for the documents of a family.
    */
   family: string;
-  /** Id of this content: two values with the same `content` have the same elements. Used in entity tags. 24 hexadecimal digits. */
+  /** Id of this content; 24 hexadecimal digits. Two values with the same `content` have the same elements. */
   content: string;
-  /** Number of elements: `_elementCount`. */
+  /** Number of elements, which responses show as `_elementCount`. */
   count: number;
-  /** Sum of the details of the elements: `_detailsCount`. */
+  /** Sum of the details of the elements, which responses show as `_detailsCount`. */
   detailsCount: number;
-  /** Distinct groups, sorted; `null` is last if an element has no group. */
+  /** Distinct groups, sorted. If some element has no group, `null` comes last. */
   groups: (string | null)[];
   /** Box around all elements, with the `size` of the largest element; `null` if there are no elements. */
   box: BoundingBox | null;
   windows: StoredWindow[];
   /**
-   * Ids of the items to which image and pixelmap elements refer, sorted, without duplicates. `change` only adds ids; a caller that
-   * removes or replaces such elements must recompute them.
+   * Ids of the items to which image and pixelmap elements refer, sorted, without duplicates. `change` only adds ids: a caller that
+   * removes or replaces such elements must compute the ids again.
    */
   references: string[];
 }
@@ -57,7 +57,7 @@ export interface StoreOptions {
 
 /** Options of functions that store elements. */
 export interface WriteOptions extends StoreOptions {
-  /** Finds the sizes of images that the writer may read, for the boxes of image and pixelmap elements. Default: that of the store. */
+  /** Finds the sizes of images that the writer may read, for the boxes of image and pixelmap elements. Default: the store's function. */
   overlaySizes?: FindOverlaySize | undefined;
 }
 
@@ -68,43 +68,43 @@ export interface ChangeOptions extends WriteOptions {
    * because the store keeps a validator for each function.
    */
   makeError?: MakeError;
-  /** Name of the nth element in messages; by default `elements[n]`. */
+  /** Returns the name of the nth element for messages. Default: `elements[n]`. */
   nameOf?: NameElement;
 }
 
-/** A request body: complete, or as chunks that arrive. */
+/** A request body, either complete or as a stream of chunks. */
 export type BodySource = Buffer | AsyncIterable<Uint8Array>;
 
 /** Options of {@link ElementStore.readBody}. */
 export interface ReadBodyOptions extends WriteOptions {
   /**
-   * Called with a few elements at a time (for GeoJSON: those made from the features) before they are checked. Returns the elements
-   * to store instead, one for each. If it changes none, it must return the same list, so that their texts can be stored unchanged.
+   * Receives a few unchecked elements at a time (for GeoJSON: the elements made from the features). Returns the elements to store
+   * instead, one for each. If the function changes no element, it must return the same list, so that the texts are stored unchanged.
    */
   transform?: (elements: readonly unknown[]) => Promise<readonly unknown[]>;
 }
 
-/** Parsed elements in original order, not checked yet. Elements without an id get one. */
+/** Parsed, unchecked elements in original order. Elements without an id get a new one. */
 export type ElementSource = Iterable<unknown> | AsyncIterable<unknown>;
 
 /**
- * A pending write: its elements are stored but not visible yet, and protected from the sweep. It must be ended by `commit` or
- * `discard`.
+ * A pending write. Its elements are stored and protected from the sweep, but not visible yet. The caller must end the write by `commit`
+ * or `discard`.
  */
 export interface ElementWrite<Value> {
-  /** The stored elements, or what {@link map} made of them. */
+  /** The stored elements, or the value that {@link map} made from them. */
   readonly value: Value;
-  /** Returns the write with another value, made from the stored elements. If that fails, the write is discarded. */
+  /** Returns the same write with the value that `make` returns. If `make` fails, the write is discarded. */
   map<Other>(make: (value: Value) => Promise<Other>): Promise<ElementWrite<Other>>;
   /**
    * Ends the write.
    *
-   * @param publish makes the elements visible by one atomic write of a document that refers to them. If it refuses, the elements
-   * are removed. After any other failure they stay until the sweep, because they may be visible. It must not call the store's
-   * writing methods.
+   * @param publish makes the elements visible by one atomic write of a document that refers to them. If `publish` throws a
+   * LargeImageError, the elements are removed. After any other error they stay until the sweep, because they may be visible. `publish`
+   * must not call the store's writing methods.
    * @returns the result of `publish`.
-   * @throws the error of `publish`; LargeImageError `unavailable` if the lease of the write has expired; the signal's reason if it
-   * is aborted.
+   * @throws LargeImageError `unavailable` if the lease of the write has expired. Also throws the error of `publish`, and the signal's
+   * reason when it aborts.
    */
   commit<Result>(publish: (value: Value) => Promise<Result>): Promise<Result>;
   /** Removes the stored elements. */
@@ -113,14 +113,16 @@ export interface ElementWrite<Value> {
 
 /** A JSON body whose lists of elements were stored while it was read. */
 export interface ReceivedBody {
-  /** The parsed body without the lists that were stored: their keys are removed. Not checked against any schema. */
+  /** The parsed body, not checked against any schema. The keys of the lists that were stored are removed. */
   value: unknown;
   /**
-   * The elements of an object in `value`: `elements` of an annotation document, or the features of a GeoJSON FeatureCollection
-   * turned into elements. `null` if there was no such list (an empty list is stored, with count 0).
+   * The elements of an object in `value`: the `elements` of an annotation document, or the elements made from the features of a GeoJSON
+   * FeatureCollection. `null` if the object had no such list. For an empty list, the count is 0.
    */
   elementsOf: (body: unknown) => StoredElements | null;
-  /** The annotation of the first feature of a FeatureCollection in `value` (name, description, …; `properties.annotation`), unchecked. */
+  /**
+   * The unchecked `properties.annotation` (name, description and so on) of the first feature of a FeatureCollection in `value`.
+   */
   annotationOf: (collection: unknown) => Record<string, unknown> | null;
   /** Number of features without a shape in a FeatureCollection in `value`. */
   skippedCountOf: (collection: unknown) => number;
@@ -129,12 +131,12 @@ export interface ReceivedBody {
 /** Changes to the elements of an annotation. */
 export interface ElementChanges {
   /**
-   * Elements that replace the stored elements with their ids. All others are added at the end, in this order, with a new id if they
-   * have none. They are not checked yet; an error names the index in this list.
+   * Unchecked elements to store. An element whose id is stored already replaces the stored element. Every other element is added at the
+   * end, in this order, with a new id if it has none. Errors name the index of an element in this list.
    */
   put?: readonly unknown[];
   /**
-   * Ids of elements to remove; unknown ids are ignored. If an id is also in `put`, the stored element is removed and the new one is
+   * Ids of elements to remove. Unknown ids are ignored. If an id is also in `put`, the stored element is removed and the new element is
    * added at the end.
    */
   remove?: Iterable<string>;
@@ -145,19 +147,21 @@ export interface ChangedElements {
   stored: StoredElements;
   /** Ids of the elements in `put`, in its order, including new ones. */
   ids: string[];
+  /** Number of stored elements that were replaced. */
   replaced: number;
+  /** Number of elements that were added at the end. */
   added: number;
+  /** Number of stored elements that were removed. */
   removed: number;
 }
 
 /** Result of {@link ElementStore.read}, which resolves when the first chunk has been made. */
 export interface ElementReading {
   /**
-   * Compact JSON texts of the elements, joined by commas, without brackets; about 64 KiB to 1 MiB at a time, in UTF-8. They can be
-   * read once, at any pace: nothing is fetched in advance.
+   * Compact JSON texts of the elements in UTF-8, joined by commas, without brackets. The chunks can be read once, at any pace.
    */
   chunks: AsyncIterable<Buffer>;
-  /** Counts the elements sent so far; complete when `chunks` has ended. Used by `elementQueryEcho`. */
+  /** Counts the elements sent so far. The counts are final when `chunks` has ended. */
   budget: ElementBudget;
   /** Box around the elements sent so far; `null` if there are none. Kept only if the query has `bbox`. */
   readonly box: BoundingBox | null;
@@ -174,7 +178,7 @@ export interface CentroidReading {
   chunks: AsyncIterable<Buffer>;
   /** See {@link ElementReading.budget}. */
   budget: ElementBudget;
-  /** The rows that the records refer to; complete when `chunks` has ended. */
+  /** The rows to which the records refer. All rows are known when `chunks` has ended. */
   props: CentroidPropTable;
 }
 
@@ -182,22 +186,22 @@ export interface CentroidReading {
 export interface ScannedElement {
   element: AnnotationElement;
   box: BoundingBox;
-  /** Original order: grows by at least 1 from each element to the next. */
+  /** Position in the original order. It grows by at least 1 from each element to the next. */
   order: number;
 }
 
-/** An element as it is stored: its JSON text, in a buffer that is shared with others. */
+/** A stored element as JSON text. Its buffer also contains the texts of other elements. */
 export interface ElementText extends Omit<ScannedElement, 'element'> {
   type: AnnotationElement['type'];
-  /** `null` if the element has none. */
+  /** `null` if the element has no group. */
   group: string | null;
   text: Buffer;
 }
 
-/** Appearance of elements: everything that is visible of them when they are smaller than a pixel. */
+/** The appearance of elements: all their fields that matter when they are drawn smaller than a pixel. */
 export interface ElementAppearance {
   type: AnnotationElement['type'];
-  /** `null` if the elements have none. */
+  /** `null` if the elements have no group. */
   group: string | null;
   fillColor: string | null;
   lineColor: string | null;
@@ -205,19 +209,19 @@ export interface ElementAppearance {
   closed: boolean | null;
 }
 
-/** Facts about a pack (up to 128 neighboring elements of similar size) that are known without loading it. */
+/** Facts about a pack (up to 128 neighboring elements of similar size) that are known without loading the pack. */
 export interface PackSummary {
   /** Id of the pack, which never changes, so that it can be a key of caches. 24 hexadecimal digits. */
   id: string;
   count: number;
   detailsCount: number;
-  /** Box around the elements; `size` is that of the largest one, not of the box. */
+  /** Box around the elements. Its `size` is the size of the largest element, not of the box. */
   box: BoundingBox;
   /** Index of the pack's window in {@link StoredElements.windows}. Packs of a later window are drawn later. */
   windowIndex: number;
 }
 
-/** Boxes and appearances of the elements of a pack, without their shapes. Arrays of the same length, in no particular order. */
+/** Boxes and appearances of the elements of a pack, without their shapes. All arrays list the elements in the same arbitrary order. */
 export interface PackMarks {
   summary: PackSummary;
   /** Four numbers for each element: lowx, lowy, highx, highy. */
@@ -242,7 +246,7 @@ export interface TableSegment {
   loadPacks: (packIndices: readonly number[], signal?: AbortSignal) => Promise<RawPack[]>;
 }
 
-/** Packs of one window, which are loaded encoded. */
+/** Packs of one window. `load` returns them still encoded. */
 export interface WindowPacks {
   /** Id of the window, which never changes, so that it can be a key of caches. */
   id: string;
@@ -254,20 +258,20 @@ export interface WindowPacks {
 /** The table of an annotation. */
 export interface StoredTable {
   segments: TableSegment[];
-  /** By window: the packs that are in no segment, because they were changed or the window is small. There are few per window. */
+  /** The packs that are in no segment, by window. These are the packs of small windows and packs that were changed: few per window. */
   loosePacks: WindowPacks[];
 }
 
-/** Conditions that all elements to read must meet, see `matchesConditions`. */
+/** Options of reading elements. Only elements that meet all conditions are read. */
 export interface ScanOptions extends StoreOptions {
   conditions?: readonly BoxCondition[];
 }
 
 /**
- * Consecutive changes of one family, see {@link ElementStore.edit}. Each reads the elements as the changes before it left them.
+ * Consecutive changes of one family, see {@link ElementStore.edit}. Each change sees the elements as the previous changes left them.
  */
 export interface ElementEditing extends Pick<ElementStore, 'find' | 'scan'> {
-  /** Loads in advance, in as few queries as possible, everything that changes of these elements need. */
+  /** Loads everything that changes of these elements will need, in as few queries as possible. */
   preload(stored: StoredElements, ids: readonly string[]): Promise<void>;
   /**
    * Like {@link ElementStore.change}. A failed change stores nothing, and further changes are possible. After a change whose `base`
@@ -278,7 +282,7 @@ export interface ElementEditing extends Pick<ElementStore, 'find' | 'scan'> {
 
 /** Result of {@link ElementStore.sweep}. */
 export interface SweepReport {
-  /** Number of checked families. Families that are being written are left for the next sweep. */
+  /** Number of checked families. Families with a pending write are left for the next sweep. */
   families: number;
   /** Number of removed documents: packs, windows, and parts of indexes and tables. */
   removed: number;
@@ -298,19 +302,20 @@ export interface ElementStore {
   /** Creates the indexes of the collections. */
   createIndexes(): Promise<void>;
 
-  /** The value for an annotation without elements. */
+  /** The stored elements of an annotation that has none. */
   readonly noElements: StoredElements;
 
-  /** Milliseconds since a write last received elements or ended. Background work waits until this is large enough. */
+  /** Milliseconds since a write last received elements or ended. Background work waits until this time is long enough. */
   readonly idleMs: number;
 
   /**
-   * Reads a JSON body while it arrives, never keeping all of it in memory: elements are checked and stored window by window (about
-   * 100 MB of memory for any length). Lists of elements are `elements`, `annotation.elements` and `features`, of the body or,
-   * if it is a list, of each of its entries. The rest of the body can have 8 MiB.
+   * Reads a JSON body while it arrives. Elements are checked and stored window by window, so that a body of any length takes about
+   * 100 MB of memory. The lists of elements are `elements`, `annotation.elements` and `features`, in the body itself or in each entry of
+   * a body that is a list. The rest of the body can have 8 MiB.
    *
    * @throws BadParameterError for broken JSON, invalid elements, repeated ids, `elements` that is not a list, an element longer
-   * than 32 MiB, or a body that ends early; LargeImageError `too-large` if the rest of the body is too long. After an error, nothing is kept.
+   * than 32 MiB, or a body that ends early. Throws LargeImageError `too-large` if the rest of the body is too long. After an error,
+   * nothing remains stored.
    */
   readBody(body: BodySource, options?: ReadBodyOptions): Promise<ElementWrite<ReceivedBody>>;
 
@@ -318,29 +323,29 @@ export interface ElementStore {
   write(source: ElementSource, options?: StoreOptions): Promise<ElementWrite<StoredElements>>;
 
   /**
-   * Adds, replaces and removes elements by id; only the affected packs are written. `base` is not changed. The value passed to
+   * Adds, replaces and removes elements by id. Only the affected packs are written. `base` is not changed. The function passed to
    * `commit` must replace `base` in the annotation's document, in one atomic write that fails if the document has changed (compare
-   * `_version`). In that case throw a conflict, or call `change` again with the newer base.
+   * `_version`). If that write fails, throw a conflict, or call `change` again with the newer base.
    *
    * @throws BadParameterError for invalid elements and for ids that are repeated in `put`.
    */
   change(base: StoredElements, changes: ElementChanges, options?: ChangeOptions): Promise<ElementWrite<ChangedElements>>;
 
   /**
-   * Makes several changes of one annotation, each based on the result of the one before, and stores and publishes them together.
+   * Makes several changes of one annotation, each based on the result of the previous change, and stores and publishes them together.
    * Otherwise like `change`.
    */
   edit<Value>(makeChanges: (editing: ElementEditing) => Promise<Value>, options?: StoreOptions): Promise<ElementWrite<Value>>;
 
   /**
    * Keeps sweeps away from a family while `publish` runs. This is needed to write a second document (copy, revert) with the elements
-   * of a first one. `publish` must read the first document itself, because that one may be removed before `publish` is called.
+   * of a first one. `publish` must read the first document itself, because that document may be removed before `publish` is called.
    *
    * @throws LargeImageError `unavailable` (503) if a sweep of this family does not end within seconds.
    */
   keepFamilyWhile<Result>(family: string, publish: () => Promise<Result>): Promise<Result>;
 
-  /** Elements by id, as stored; unknown ids are missing from the map. */
+  /** Finds elements by id. Unknown ids are missing from the map. */
   find(stored: StoredElements, ids: Iterable<string>, options?: StoreOptions): Promise<Map<string, AnnotationElement>>;
 
   /** Reads elements as JSON text, selected and ordered by the query. Errors of the first chunk reject the promise. */
@@ -349,10 +354,10 @@ export interface ElementStore {
   /** Reads centers, sizes and appearances of elements, without loading their shapes. Selects and orders like `read`. */
   readCentroids(stored: StoredElements, query: ElementQuery, options?: StoreOptions): Promise<CentroidReading>;
 
-  /** Parsed elements in original order, one at a time, for export. */
+  /** Yields parsed elements in original order, one at a time. */
   scan(stored: StoredElements, options?: ScanOptions): AsyncIterable<ScannedElement>;
 
-  /** Like {@link ElementStore.scan}, but yields texts, which the caller parses. */
+  /** Like {@link ElementStore.scan}, but yields the elements as texts. */
   scanTexts(stored: StoredElements, options?: ScanOptions): AsyncIterable<ElementText>;
 
   /** Opens the table of measurements of all elements. Its columns are loaded later. */
@@ -367,16 +372,16 @@ export interface ElementStore {
   /**
    * Loads boxes and appearances, pack by pack.
    *
-   * @param options `packs`: the packs to load; default: all that may contain elements which satisfy the conditions.
+   * @param options `packs`: the packs to load. Default: all packs that may contain elements which satisfy the conditions.
    */
   loadPackMarks(stored: StoredElements, options?: ScanOptions & { packs?: readonly PackSummary[] }): AsyncIterable<PackMarks>;
 
   /**
-   * Removes records that no document refers to. Families with a pending write are skipped. A write whose process has died, or that
-   * has been silent for more than `staleMs`, does not count as pending.
+   * Removes records to which no document refers. Families with a pending write are skipped. A write does not count as pending if its
+   * process has died, or if it has not renewed its lease for more than `staleMs`.
    *
    * @param elementsOf returns the stored elements of all documents of a family: annotations and previous versions.
-   * @param options `families`: the families to sweep, for example after an annotation was removed; default: all. `dryRun`: nothing
+   * @param options `families`: the families to sweep, for example after an annotation was removed. Default: all. `dryRun`: nothing
    * is removed.
    */
   sweep(

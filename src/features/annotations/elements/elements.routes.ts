@@ -26,9 +26,9 @@ const elementPath = {
 const elementIdPattern = /^[0-9a-f]{24}$/;
 
 function parseElementId(value: string): string {
-  const lower = value.toLowerCase();
-  if (!elementIdPattern.test(lower)) throw new InvalidError(`Invalid ObjectId: ${value}`, 'id');
-  return lower;
+  const id = value.toLowerCase();
+  if (!elementIdPattern.test(id)) throw new InvalidError(`Invalid ObjectId: ${value}`, 'id');
+  return id;
 }
 
 const changeErrors = [
@@ -116,8 +116,8 @@ const get = defineRoute({
   errors: ['invalid', 'unknown-id', 'not-found', 'access-denied', 'precondition-failed'],
   authorize: loadToRead,
   async handle({ params, authorized: annotation, caller, headers, signal }, { annotations }) {
-    const found = await annotations.store.find(annotation.elements, [params.elementId], { signal });
-    const element = found.get(params.elementId);
+    const elementsById = await annotations.store.find(annotation.elements, [params.elementId], { signal });
+    const element = elementsById.get(params.elementId);
     if (element === undefined) throw elementNotFound(params.elementId);
     const level = await annotations.permissions.findShownLevel(annotation, caller);
     const tag = annotationTag(annotation, level, { route: `elements/${params.elementId}` });
@@ -143,8 +143,8 @@ const append = defineRoute({
     const put: readonly unknown[] = Array.isArray(input.body) ? (input.body as unknown[]) : [input.body];
     const ids = validIdsIn(put);
     const changes: ElementEdit['changes'] = async (stored, editing) => {
-      const present = await editing.find(stored, ids, { signal: input.signal });
-      for (const id of present.keys()) throw new InvalidError(`Cannot add element ${id} as it already exists`);
+      const existingElements = await editing.find(stored, ids, { signal: input.signal });
+      for (const id of existingElements.keys()) throw new InvalidError(`Cannot add element ${id} as it already exists`);
       return { put };
     };
     return changeElements(annotations, toChangeRequest(input), { elementIds: ids, changes });
@@ -233,11 +233,12 @@ const merge = defineRoute({
   },
 });
 
-/** No valid element is nested this deeply. */
+/** Maximum depth of objects in a merge patch. No valid element is nested this deeply. */
 const maxPatchDepth = 100;
 
 /**
- * Applies a merge patch (RFC 7396). Members are defined, not assigned, so that a key `__proto__` reaches the validator, which refuses it.
+ * Applies a merge patch (RFC 7396). `Object.fromEntries` keeps even a key `__proto__`, which an assignment would lose, so that the
+ * validator refuses this key.
  */
 async function applyMergePatch(target: unknown, patch: unknown, signal: AbortSignal, depth = 0): Promise<unknown> {
   if (!isObject(patch)) return patch;
@@ -265,8 +266,8 @@ const remove = defineRoute({
   handle(input, { annotations }) {
     const { elementId } = input.params;
     const changes: ElementEdit['changes'] = async (stored, editing) => {
-      const found = await editing.find(stored, [elementId], { signal: input.signal });
-      if (!found.has(elementId)) throw elementNotFound(elementId);
+      const elementsById = await editing.find(stored, [elementId], { signal: input.signal });
+      if (!elementsById.has(elementId)) throw elementNotFound(elementId);
       return { remove: [elementId] };
     };
     return changeElements(annotations, toChangeRequest(input), { elementIds: [elementId], changes });

@@ -5,16 +5,16 @@ import { hasEnded, processName } from '../../../core/database/leases/process-nam
 import { Renewal } from '../../../core/database/leases/renewal.js';
 import { announceStep } from '../../../core/steps.js';
 
-/** How often writers and sweepers report that they are alive. */
+/** Interval in milliseconds at which writers and sweepers report that they are alive. */
 const renewEveryMs = 20_000;
-/** A sweep that has been silent for this long counts as dead, even if its process cannot be checked. */
+/** A sweep that has not renewed its claim for this many milliseconds counts as dead, even if its process cannot be checked. */
 export const sweepStaleMs = 120_000;
-/** How long a writer waits for a sweep of its family to end. */
+/** Maximum time in milliseconds that a writer waits for a sweep of its family to end. */
 const maxWaitMs = 10_000;
-/** A lease that was renewed this recently is not checked again, because others consider it lost only after a much longer time. */
+/** A lease that was renewed within this many milliseconds is not checked again, because sweepers respect a lease for much longer. */
 const trustedMs = 10_000;
 
-/** A new id for a lease or a claim, which contains the id of this process. */
+/** Makes an id for a lease or a claim. The id contains the name of this process. */
 export function newLeaseId(ids: IdMaker): string {
   return `${processName()}:${ids.make()}`;
 }
@@ -25,7 +25,7 @@ export async function endClaimOfDeadSweeper(records: ElementRecords, family: str
   if (claimId !== null && hasEnded(claimId)) await records.endClaim(family, claimId, false);
 }
 
-/** Keeps the sweeper away from a family until it is released, and reports every 20 seconds that this process is alive. */
+/** Keeps sweepers away from a family until the lease is released, and reports every 20 seconds that this process is alive. */
 export class FamilyLease {
   readonly #renewal: Renewal;
 
@@ -46,7 +46,7 @@ export class FamilyLease {
     return new FamilyLease(records, family, id);
   }
 
-  /** Leases an existing family. @throws LargeImageError `unavailable` if a sweep of it does not end, or it no longer exists. */
+  /** Leases an existing family. @throws LargeImageError `unavailable` if a sweep of the family does not end, or if the family no longer exists. */
   static async leaseFamily(records: ElementRecords, family: string, ids: IdMaker): Promise<FamilyLease> {
     const id = newLeaseId(ids);
     const deadline = Date.now() + maxWaitMs;
@@ -62,7 +62,7 @@ export class FamilyLease {
     }
   }
 
-  /** Checks that the lease was not lost in the meantime. @throws LargeImageError `unavailable`. */
+  /** Checks that the lease was not lost in the meantime. @throws LargeImageError `unavailable` if it was. */
   async confirm(): Promise<void> {
     await this.#renewal.confirm();
     announceStep('elements:stored');

@@ -49,19 +49,19 @@ import { hasEnded } from '../../../core/database/leases/process-name.js';
 /** Dependencies and options of an element store. */
 export interface ElementStoreOptions {
   records: ElementRecords;
-  /** Name of the host's brand, which is part of the name of the item field of overlays. */
+  /** The host's brand. The field in which an image or pixelmap element names its item is called after the brand. */
   brand: string;
-  /** For the boxes of image and pixelmap elements. */
+  /** Finds the sizes of images, for the boxes of image and pixelmap elements. */
   overlaySizes: FindOverlaySize;
   /** Memory for pack indexes in bytes. Default 64 MiB. The indexes of 200 million elements would need ten times as much. */
   packIndexCacheBytes?: number;
-  /** Tests use smaller packs and windows. */
+  /** Default: {@link defaultPackLayout}. Tests use smaller packs and windows. */
   layout?: PackLayout;
 }
 
 const defaultPackIndexCacheBytes = 64 * 1024 * 1024;
 
-/** The element store on top of a set of records. */
+/** The element store. It keeps elements in packs, and packs in {@link ElementRecords}. */
 export class PackedElementStore implements ElementStore {
   readonly noElements: StoredElements = noElements;
   readonly #tools: ChangeTools;
@@ -181,8 +181,8 @@ export class PackedElementStore implements ElementStore {
   }
 
   async listAbandonedFamilies(): Promise<string[]> {
-    const leased = await this.#tools.records.listLeasedFamilies();
-    return leased.flatMap(({ family, leaseIds }) => (leaseIds.some(hasEnded) ? [family] : []));
+    const leasedFamilies = await this.#tools.records.listLeasedFamilies();
+    return leasedFamilies.flatMap(({ family, leaseIds }) => (leaseIds.some(hasEnded) ? [family] : []));
   }
 
   sweep(elementsOf: ElementsOfFamily, options: SweepOptions = {}): Promise<SweepReport> {

@@ -6,7 +6,7 @@ import type { ElementRecords, RecordKind } from './records.js';
 import { hasEnded } from '../../../core/database/leases/process-name.js';
 import { announceStep } from '../../../core/steps.js';
 
-/** A lease that has not been renewed for this long belongs to a dead process, even if that cannot be checked. */
+/** A lease that has not been renewed for this many milliseconds counts as that of a dead process, even if the process cannot be checked. */
 const defaultStaleMs = 10 * 60_000;
 /** Number of documents to remove between two renewals of the claim. */
 const removalsPerRenewal = 1024;
@@ -59,13 +59,13 @@ export async function sweepFamilies(
     if (families !== undefined) report.families += 1;
     let isEmpty = false;
     try {
-      // Documents are read after the claim, because from then on no document can be added.
-      const used = await findUsedIds(records, await elementsOf(family));
-      report.removed += await removeUnusedRecords(records, family, used, async () => {
+      // Documents are read after the claim, because no document can be added while the claim exists.
+      const usedIds = await findUsedIds(records, await elementsOf(family));
+      report.removed += await removeUnusedRecords(records, family, usedIds, async () => {
         signal?.throwIfAborted();
         return records.renewClaim(family, claimId, new Date());
       });
-      isEmpty = used.window.size === 0;
+      isEmpty = usedIds.window.size === 0;
     } finally {
       await records.endClaim(family, claimId, isEmpty);
       announceStep('elements-sweep:ended');
@@ -75,8 +75,8 @@ export async function sweepFamilies(
 }
 
 /**
- * Checks whether a family has records that no document refers to. It can have no records at all, for example after a body without
- * elements.
+ * Checks whether a family has records to which no document refers. A family can have no records at all, for example after a body
+ * without elements.
  *
  * @returns `null` if the family has a pending write.
  */
@@ -86,47 +86,47 @@ async function checkFamily(
   elementsOf: ElementsOfFamily,
   isEnded: (lease: { id: string; at: Date }) => boolean,
 ): Promise<'all-used' | 'no-records' | 'unused-records' | null> {
-  const listed: { kind: RecordKind; recordId: string }[] = [];
+  const listedRecords: { kind: RecordKind; recordId: string }[] = [];
   for (const kind of ['window', 'part', 'pack'] as const) {
-    for await (const { recordId } of records.listDocuments(family, kind)) listed.push({ kind, recordId });
+    for await (const { recordId } of records.listDocuments(family, kind)) listedRecords.push({ kind, recordId });
   }
-  // Leases are read after the records were listed: if nobody is writing now, a document either already refers to a listed record or
-  // never will.
+  // Leases are read after the records were listed. If nobody is writing now, each listed record either has a document that refers to it
+  // already, or will never have one.
   if (!(await records.listLeases(family)).every(isEnded)) return null;
-  const used = await findUsedIds(records, await elementsOf(family));
-  if (listed.some(({ kind, recordId }) => !used[kind].has(recordId))) return 'unused-records';
-  return used.window.size === 0 ? 'no-records' : 'all-used';
+  const usedIds = await findUsedIds(records, await elementsOf(family));
+  if (listedRecords.some(({ kind, recordId }) => !usedIds[kind].has(recordId))) return 'unused-records';
+  return usedIds.window.size === 0 ? 'no-records' : 'all-used';
 }
 
 type UsedIds = Record<RecordKind, Set<string>>;
 
-/** Ids of everything that the stored elements refer to. */
+/** Finds the ids of all records to which the stored elements refer. */
 async function findUsedIds(
   records: ElementRecords,
   storedElements: Iterable<StoredElements> | AsyncIterable<StoredElements>,
 ): Promise<UsedIds> {
-  const used: UsedIds = { window: new Set(), pack: new Set(), part: new Set() };
-  for await (const { windows } of storedElements) for (const { id } of windows) used.window.add(id);
-  const ids = [...used.window];
+  const usedIds: UsedIds = { window: new Set(), pack: new Set(), part: new Set() };
+  for await (const { windows } of storedElements) for (const { id } of windows) usedIds.window.add(id);
+  const ids = [...usedIds.window];
   for (let start = 0; start < ids.length; start += windowsPerQuery) {
     for (const window of (await records.findWindows(ids.slice(start, start + windowsPerQuery))).values()) {
-      for (const { id, count } of decodePackIndex(window.packIndex).packs) if (count > 0) used.pack.add(id);
-      for (const id of [...window.idIndexParts, ...window.tableSegments.flat()]) used.part.add(id);
+      for (const { id, count } of decodePackIndex(window.packIndex).packs) if (count > 0) usedIds.pack.add(id);
+      for (const id of [...window.idIndexParts, ...window.tableSegments.flat()]) usedIds.part.add(id);
     }
   }
-  return used;
+  return usedIds;
 }
 
 async function removeUnusedRecords(
   records: ElementRecords,
   family: string,
-  used: UsedIds,
+  usedIds: UsedIds,
   renewClaim: () => Promise<boolean>,
 ): Promise<number> {
   let removedCount = 0;
   for (const kind of ['window', 'part', 'pack'] as const) {
     const unusedIds: string[] = [];
-    for await (const { id, recordId } of records.listDocuments(family, kind)) if (!used[kind].has(recordId)) unusedIds.push(id);
+    for await (const { id, recordId } of records.listDocuments(family, kind)) if (!usedIds[kind].has(recordId)) unusedIds.push(id);
     for (let start = 0; start < unusedIds.length; start += removalsPerRenewal) {
       if (!(await renewClaim())) return removedCount;
       removedCount += await records.removeDocuments(kind, unusedIds.slice(start, start + removalsPerRenewal));

@@ -14,14 +14,14 @@ const deflateLevel = 1;
  */
 const textBytesPerCall = 1024 * 1024;
 
-/** Compressed text is produced in pieces of this many bytes; most packs need one. */
+/** Compressed text is produced in pieces of this many bytes. Most packs need one piece. */
 const pieceBytes = 64 * 1024;
-/** Number of idle streams to keep; the thread pool has as many threads. */
+/** Maximum number of idle streams to keep, equal to the number of threads in the thread pool. */
 const maxIdleStreams = 4;
-/** Idle streams. Creating one takes a quarter of the time that compressing a pack does. */
+/** Idle streams are kept, because creating a stream takes a quarter as long as compressing a pack. */
 const idleStreams: DeflateRaw[] = [];
 
-/** A stream that outputs every text completely, and whose later output does not refer to earlier text. */
+/** Creates a stream that outputs each written text completely, and whose output never refers to an earlier text. */
 function createStream(): DeflateRaw {
   return createDeflateRaw({ level: deflateLevel, flush: constants.Z_FULL_FLUSH, chunkSize: pieceBytes });
 }
@@ -52,8 +52,8 @@ async function deflate(text: Buffer): Promise<Buffer> {
 }
 
 /**
- * Compresses the text of a pack on the thread pool. The stream is flushed but not ended, so that streams can be joined and
- * decompressed together: none refers to the data before it.
+ * Compresses the text of a pack on the thread pool. The output is flushed but not ended, so that the outputs of several packs can be
+ * joined and decompressed together.
  */
 export async function compress(text: Buffer): Promise<Pick<PackRecord, 'codec' | 'text'>> {
   if (text.length < minCompressedBytes) return { codec: 'none', text };
@@ -69,7 +69,7 @@ export interface CompressedText {
 /** Decompresses the texts of packs. */
 export async function decompressTexts(packs: readonly CompressedText[]): Promise<Buffer[]> {
   const texts: Buffer[] = Array.from({ length: packs.length });
-  const running: Promise<void>[] = [];
+  const decompressions: Promise<void>[] = [];
   let start = 0;
   while (start < packs.length) {
     let end = start;
@@ -78,10 +78,10 @@ export async function decompressTexts(packs: readonly CompressedText[]): Promise
       bytes += packs[end]!.textBytes;
       end += 1;
     }
-    running.push(decompressTogether(packs.slice(start, end), texts, start));
+    decompressions.push(decompressTogether(packs.slice(start, end), texts, start));
     start = end;
   }
-  await Promise.all(running);
+  await Promise.all(decompressions);
   return texts;
 }
 
@@ -96,9 +96,9 @@ async function decompressTogether(packs: readonly CompressedText[], texts: Buffe
     }
   }
   if (deflatedIndices.length === 0) return;
-  const joined = Buffer.concat(deflatedIndices.map((i) => packs[i]!.pack.text));
-  // With this chunk size the output fits into one buffer, so that zlib does not join several.
-  const text = await inflate(joined, { finishFlush: constants.Z_SYNC_FLUSH, chunkSize: Math.max(64, bytes + 1) });
+  const joinedTexts = Buffer.concat(deflatedIndices.map((i) => packs[i]!.pack.text));
+  // With this chunk size the output fits into one buffer, so that zlib does not have to join several buffers.
+  const text = await inflate(joinedTexts, { finishFlush: constants.Z_SYNC_FLUSH, chunkSize: Math.max(64, bytes + 1) });
   if (text.length !== bytes) throw new Error(`The texts of packs have ${text.length} bytes, not ${bytes}`);
   let offset = 0;
   for (const i of deflatedIndices) {

@@ -1,6 +1,6 @@
-/** Powers of ten that are tried as factors to turn the decimals of a column into whole numbers. */
+/** Factors to try, in this order, to turn all decimals of a column into whole numbers. */
 const scales = [1, 10, 100, 1000, 10_000, 100_000];
-/** Marks a column of doubles that no scale fits. */
+/** Stored in place of a scale if no scale fits, so that the column is stored as doubles. */
 const unscaled = 0;
 /** Bytes of a value that is stored as a double. */
 const doubleBytes = 8;
@@ -14,8 +14,9 @@ function bytesPerValue(range: number): number {
 }
 
 /**
- * Writes columns of numbers one after another, each in as few bytes as its range needs: the difference from the smallest value, in
- * 0 (all equal) to 4 or in 8 bytes. Every value is read back exactly, except that -0 becomes 0.
+ * Writes columns of numbers one after another. Each value is stored as its difference from the smallest value of the column, in as few
+ * bytes as the largest difference needs: 0 (all values are equal) to 4. If 4 bytes are too few, values are stored as doubles. Every value
+ * is read back exactly, except that -0 becomes 0.
  */
 export class ColumnWriter {
   #buffer: Buffer;
@@ -25,13 +26,14 @@ export class ColumnWriter {
     this.#buffer = Buffer.allocUnsafe(expectedBytes);
   }
 
+  /** Reserves space at the end of the buffer. @returns the offset of the space. */
   #reserve(bytes: number): number {
     const start = this.#writtenLength;
     this.#writtenLength += bytes;
     if (this.#writtenLength > this.#buffer.length) {
-      const larger = Buffer.allocUnsafe(Math.max(this.#writtenLength, this.#buffer.length * 2));
-      this.#buffer.copy(larger, 0, 0, start);
-      this.#buffer = larger;
+      const largerBuffer = Buffer.allocUnsafe(Math.max(this.#writtenLength, this.#buffer.length * 2));
+      this.#buffer.copy(largerBuffer, 0, 0, start);
+      this.#buffer = largerBuffer;
     }
     return start;
   }
@@ -89,24 +91,24 @@ export class ColumnWriter {
     this.writeUint32(presentCount);
     let presentValues = values;
     if (presentCount > 0 && presentCount < values.length) {
-      // A bit for each row says whether it has a number; the numbers follow.
+      // One bit for each row tells whether the row has a number. The numbers follow after these bits.
       const bytes = (values.length + 7) >>> 3;
       const offset = this.#reserve(bytes);
       this.#buffer.fill(0, offset, offset + bytes);
       presentValues = new Float64Array(presentCount);
-      let next = 0;
+      let nextIndex = 0;
       for (let i = 0; i < values.length; i += 1) {
         const value = values[i] as number;
         if (Number.isNaN(value)) continue;
         this.#buffer[offset + (i >>> 3)]! |= 1 << (i & 7);
-        presentValues[next++] = value;
+        presentValues[nextIndex++] = value;
       }
     }
     if (presentCount === 0) return;
-    const scaled = new Float64Array(presentCount);
-    const scale = scales.find((candidate) => tryScale(presentValues, candidate, scaled));
+    const scaledValues = new Float64Array(presentCount);
+    const scale = scales.find((candidate) => tryScale(presentValues, candidate, scaledValues));
     this.writeUint32(scale ?? unscaled);
-    if (scale !== undefined) this.writeIntegers(scaled);
+    if (scale !== undefined) this.writeIntegers(scaledValues);
     else this.#writeDoubles(presentValues);
   }
 
@@ -122,13 +124,14 @@ export class ColumnWriter {
   }
 }
 
-function tryScale(values: Float64Array, scale: number, scaled: Float64Array): boolean {
+/** Writes `values` × `scale` to `scaledValues`. @returns false if some value cannot be restored from its scaled value. */
+function tryScale(values: Float64Array, scale: number, scaledValues: Float64Array): boolean {
   for (let i = 0; i < values.length; i += 1) {
     const value = values[i] as number;
     const rounded = Math.round(value * scale);
-    // Reading the column divides the same way. Only half of the safe range is used, because differences are stored too.
+    // A reader divides by the scale like here. Only half of the range of safe integers is used, because differences must fit into it, too.
     if (Math.abs(rounded) > 2 ** 52 || rounded / scale !== value) return false;
-    scaled[i] = rounded;
+    scaledValues[i] = rounded;
   }
   return true;
 }
@@ -137,7 +140,10 @@ function viewAt({ buffer, byteOffset }: Buffer, offset: number, bytes: number): 
   return new DataView(buffer, byteOffset + offset, bytes);
 }
 
-/** Writes numbers: their difference from `low`, or in 8 bytes themselves. One loop for each width takes a fraction of the time of one for all. */
+/**
+ * Writes the difference of each number from `low`, or the number itself if the width is 8 bytes. Separate loops for the widths take a
+ * fraction of the time that a single loop would.
+ */
 function writeValues(view: DataView, width: number, low: number, values: ArrayLike<number>): void {
   const { length } = values;
   if (width === 1) for (let i = 0; i < length; i += 1) view.setUint8(i, (values[i] as number) - low);
@@ -214,9 +220,9 @@ export class ColumnReader {
     if (scale > 1) for (let i = 0; i < presentCount; i += 1) presentValues[i] = (presentValues[i] as number) / scale;
     if (presentCount === length) return presentValues;
     const values = new Float64Array(length).fill(NaN);
-    let next = 0;
+    let nextIndex = 0;
     for (let i = 0; i < length; i += 1) {
-      if ((this.buffer[presenceBitsOffset + (i >>> 3)]! >>> (i & 7)) & 1) values[i] = presentValues[next++] as number;
+      if ((this.buffer[presenceBitsOffset + (i >>> 3)]! >>> (i & 7)) & 1) values[i] = presentValues[nextIndex++] as number;
     }
     return values;
   }

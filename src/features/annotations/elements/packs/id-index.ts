@@ -1,7 +1,7 @@
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import { sortInSlices } from '../../../../core/concurrency/sort-in-slices.js';
 
-/** Maximum average number of entries in the parts of a new index. Looking up one id reads one part. */
+/** Maximum average number of entries per part of a new index. To look up an id, one part is read. */
 const maxEntriesPerPart = 4096;
 /** Bytes of an entry: its hash and the slot of the pack in the pack index. */
 const entryBytes = 6;
@@ -13,27 +13,27 @@ export function makeIndexEntry(hash: number, slot: number): IndexEntry {
   return hash * 65_536 + slot;
 }
 
-/** Number of parts of the index of a window: a power of two. */
+/** Computes the number of parts of a new index with this many entries: a power of two. */
 function partCountFor(entryCount: number): number {
   let partCount = 1;
   while (partCount * maxEntriesPerPart < entryCount) partCount *= 2;
   return partCount;
 }
 
-/** Number of the part that contains a hash. */
+/** Computes the number of the part that contains a hash. */
 export function partNumberOf(hash: number, partCount: number): number {
   return Math.floor(hash / (2 ** 32 / partCount));
 }
 
 /** Encodes entries, in any order, as the parts of an index. */
 export async function* encodeIdIndex(entries: Float64Array): AsyncGenerator<Buffer, void, undefined> {
-  const sorted = await sortInSlices(entries);
-  const partCount = partCountFor(sorted.length);
+  const sortedEntries = await sortInSlices(entries);
+  const partCount = partCountFor(sortedEntries.length);
   let start = 0;
   for (let partNumber = 0; partNumber < partCount; partNumber += 1) {
     let end = start;
-    while (end < sorted.length && partNumberOf(Math.floor((sorted[end] as number) / 65_536), partCount) === partNumber) end += 1;
-    yield encodePart(sorted.subarray(start, end));
+    while (end < sortedEntries.length && partNumberOf(Math.floor((sortedEntries[end] as number) / 65_536), partCount) === partNumber) end += 1;
+    yield encodePart(sortedEntries.subarray(start, end));
     if (isSliceOver()) await nextSlice();
     start = end;
   }
@@ -51,18 +51,18 @@ function encodePart(entries: Float64Array): Buffer {
   return buffer;
 }
 
-/** The entries of a part. */
+/** Decodes the entries of a part. */
 export function decodePart(encoded: Buffer): IndexEntry[] {
   const length = encoded.length / entryBytes;
   return Array.from({ length }, (_, i) => makeIndexEntry(encoded.readUInt32LE(i * 4), encoded.readUInt16LE(length * 4 + i * 2)));
 }
 
-/** Adds entries to a part. */
-export function addEntriesToPart(part: Buffer, added: readonly IndexEntry[]): Buffer {
-  return encodePart(Float64Array.from([...decodePart(part), ...added]).sort());
+/** Encodes the entries of a part together with new ones. */
+export function addEntriesToPart(part: Buffer, newEntries: readonly IndexEntry[]): Buffer {
+  return encodePart(Float64Array.from([...decodePart(part), ...newEntries]).sort());
 }
 
-/** Whether an index has too many entries for its number of parts, and should be divided into more. */
+/** Whether an index has too many entries for its number of parts, so that it should be divided into more parts. */
 export function needsMoreParts(partCount: number, entryCount: number): boolean {
   return entryCount > 2 * maxEntriesPerPart * partCount;
 }

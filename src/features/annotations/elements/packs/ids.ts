@@ -8,16 +8,16 @@ const counterBits = 24;
  */
 export class IdMaker {
   #prefix = '';
-  #next = 2 ** counterBits;
+  #nextCounter = 2 ** counterBits;
 
   make(): string {
-    if (this.#next === 2 ** counterBits) {
+    if (this.#nextCounter === 2 ** counterBits) {
       const seconds = Math.floor(Date.now() / 1000) % 2 ** 32;
       this.#prefix = seconds.toString(16).padStart(8, '0') + randomBytes(5).toString('hex');
-      this.#next = 0;
+      this.#nextCounter = 0;
     }
-    const id = this.#prefix + (this.#next + 2 ** counterBits).toString(16).slice(1);
-    this.#next += 1;
+    const id = this.#prefix + (this.#nextCounter + 2 ** counterBits).toString(16).slice(1);
+    this.#nextCounter += 1;
     return id;
   }
 }
@@ -32,10 +32,10 @@ export interface IdColumns {
   low: ArrayLike<number>;
 }
 
-/** A word of an id; `word` from 0 (leading digits) to 2. */
-export function idWord(id: string, word: number): number {
+/** Returns one of the three words of an id. Word 0 contains the leading digits. */
+export function idWord(id: string, wordIndex: number): number {
   let value = 0;
-  for (let i = word * 8; i < word * 8 + 8; i += 1) {
+  for (let i = wordIndex * 8; i < wordIndex * 8 + 8; i += 1) {
     const code = id.charCodeAt(i);
     // 0-9 are 48-57, a-f are 97-102.
     value = (value << 4) | (code < 58 ? code - 48 : code - 87);
@@ -45,7 +45,7 @@ export function idWord(id: string, word: number): number {
 
 const idBytes = Buffer.alloc(4 * wordsPerId);
 
-/** The id at a row of a column. */
+/** Returns the id at a row of a column. */
 export function idAt({ high, middle, low }: IdColumns, row: number): string {
   idBytes.writeUInt32BE(high[row] as number, 0);
   idBytes.writeUInt32BE(middle[row] as number, 4);
@@ -53,7 +53,7 @@ export function idAt({ high, middle, low }: IdColumns, row: number): string {
   return idBytes.toString('hex');
 }
 
-/** Hash of 32 bits for looking up ids, which spreads consecutive ids as evenly as random ones. */
+/** Computes a hash of 32 bits for looking up ids. It spreads consecutive ids as evenly as random ones. */
 export function hashIdWords(high: number, middle: number, low: number): number {
   let hash = Math.imul(high ^ (high >>> 15), 0x85ebca6b) ^ Math.imul(middle ^ (middle >>> 13), 0xc2b2ae35);
   hash ^= Math.imul(low ^ (low >>> 16), 0x27d4eb2f);
@@ -62,7 +62,7 @@ export function hashIdWords(high: number, middle: number, low: number): number {
   return (hash ^ (hash >>> 15)) >>> 0;
 }
 
-/** {@link hashIdWords} of an id as text. */
+/** Like {@link hashIdWords}, for an id as text. */
 export function hashId(id: string): number {
   return hashIdWords(idWord(id, 0), idWord(id, 1), idWord(id, 2));
 }

@@ -6,23 +6,23 @@ import { diagonalLength, type PackRows } from './pack.js';
 /** Facts about a pack in the index of its window. */
 export interface PackEntry {
   id: string;
-  /** 0 if all elements were removed; the pack keeps its slot, because the id index refers to slots. */
+  /** 0 if all elements were removed. The entry then stays, because the id index refers to packs by their slot in the pack index. */
   count: number;
   detailsCount: number;
-  /** Bytes of the uncompressed texts. */
+  /** Length of the uncompressed texts in bytes. */
   textBytes: number;
-  /** Box around the elements; its `size` is that of the largest element. */
+  /** Box around the elements. Its `size` is the size of the largest element, not of the box. */
   box: BoundingBox;
 }
 
 /** A window's pack index. */
 export interface PackIndex {
   packs: PackEntry[];
-  /** Position for the next element that is added at the end; 65,536 if the window has no position left. */
+  /** Position of the next element that is added at the end. 65,536 if the window has no position left. */
   nextPosition: number;
 }
 
-/** Number of positions in a window, which fit 16 bits. */
+/** Number of positions in a window. Each position fits into 16 bits. */
 export const windowPositions = 65_536;
 
 /** Makes the entry of a pack from its rows. */
@@ -48,7 +48,7 @@ export function makePackEntry(id: string, rows: PackRows): PackEntry {
   return { id, count: rows.count, detailsCount: box.details, textBytes, box };
 }
 
-/** The box around packs, with the `size` of the largest element; `null` if there are no elements. */
+/** Computes the box around packs, with the `size` of the largest element. Returns `null` if the packs have no elements. */
 export function boxAround(entries: Iterable<{ count: number; box: BoundingBox }>): BoundingBox | null {
   let union: BoundingBox | null = null;
   for (const { count, box } of entries) {

@@ -1,6 +1,6 @@
 import { windowPositions } from './pack-index.js';
 
-/** How many elements go into a pack and a window. It can differ from write to write, because stored data does not depend on it. */
+/** Limits of packs, windows and tables. They can differ from write to write, because readers do not depend on them. */
 export interface PackLayout {
   /** Maximum number of elements in a pack; at most 4095. */
   packElements: number;
@@ -10,9 +10,9 @@ export interface PackLayout {
   windowElements: number;
   /** A window is closed when its text is longer than this, in bytes. */
   windowTextBytes: number;
-  /** Maximum number of packs of a window that are in no segment of its table. Readers of the table parse the texts of these packs. */
+  /** Maximum number of packs of a window that are in no segment of its table. To read the table, the texts of these packs are parsed. */
   maxLoosePacks: number;
-  /** Maximum number of segments of a window's table. Instead of a further one, a segment of the whole window is written. */
+  /** Maximum number of segments of a window's table. Instead of one more, a single segment for the whole window is written. */
   maxSegments: number;
 }
 

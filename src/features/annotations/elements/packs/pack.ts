@@ -4,10 +4,10 @@ import type { ElementAppearance } from '../element-store.js';
 import { idAt, type IdColumns } from './ids.js';
 import { parseAppearances } from '../read/appearances.js';
 
-/** The elements of a pack as columns. Their JSON texts are stored separately, with nothing between them. */
+/** The elements of a pack as columns. Their JSON texts are stored separately, without separators. */
 export interface PackRows {
   count: number;
-  /** Original order in the window, 0 to 65,535. */
+  /** Position in the window's original order, from 0 to 65,535. */
   positions: Float64Array;
   /** Length of each text in bytes. */
   textLengths: Float64Array;
@@ -19,12 +19,13 @@ export interface PackRows {
   lowz: Float64Array;
   highz: Float64Array;
   ids: { high: Float64Array; middle: Float64Array; low: Float64Array };
+  /** Index of each element's appearance in `appearanceTexts`. */
   appearanceIndices: Float64Array;
-  /** JSON texts, see AppearanceTable. */
+  /** The pack's distinct appearances as JSON texts, see AppearanceTable. */
   appearanceTexts: string[];
 }
 
-/** Creates rows of `count` elements, to be filled. */
+/** Creates rows for `count` elements, which the caller fills. */
 export function createRows(count: number): PackRows {
   const column = () => new Float64Array(count);
   return {
@@ -67,7 +68,7 @@ const emptyReader = new ColumnReader(Buffer.alloc(0));
 type Boxes = Pick<PackRows, 'lowx' | 'highx' | 'lowy' | 'highy' | 'lowz' | 'highz'>;
 type IdsAndAppearances = Pick<PackRows, 'ids' | 'appearanceIndices'> & { appearancesJson: string };
 
-/** The columns of a pack. They are made from rows, or from encoded columns, most of which are decoded on demand. */
+/** The columns of a pack, made from rows or from encoded columns. Most encoded columns are decoded on demand. */
 export class PackColumns {
   readonly count: number;
   readonly positions: Float64Array;
@@ -105,7 +106,7 @@ export class PackColumns {
 
   #readIdsAndAppearances(): IdsAndAppearances {
     if (this.#idsAndAppearances === undefined) {
-      // These columns come after the boxes.
+      // The boxes must be read first, because these columns are stored after them.
       void this.boxes;
       const [reader, count] = [this.#reader, this.count];
       const ids = { high: reader.readIntegers(count), middle: reader.readIntegers(count), low: reader.readIntegers(count) };

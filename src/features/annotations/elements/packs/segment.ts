@@ -20,16 +20,18 @@ export interface SegmentColumn {
 
 /** The first part of a segment, which describes its contents. */
 export interface SegmentHeader {
+  /** Number of rows. */
   rows: number;
-  /** Ids of the packs whose elements are the rows, in the order of the rows, and the number of elements in each. */
+  /** Ids of the packs whose elements are the rows, in the order of the rows. */
   packs: string[];
+  /** Number of elements of each pack. */
   counts: number[];
   columns: SegmentColumn[];
   /** Whether elements had more names of measurements than a segment has columns for. */
   isCut?: true;
 }
 
-/** Columns of every element that come from its shape and its common fields. Names of measurements begin with `/`. */
+/** The columns that every table has, from the elements' shapes and common fields. The names of other columns begin with `/`. */
 export const baseColumnNames = [
   'id',
   'order',
@@ -67,10 +69,10 @@ export const copiedColumnGetters = {
   zmin: ({ boxes }: PackColumns) => boxes.lowz,
   zmax: ({ boxes }: PackColumns) => boxes.highz,
 };
-/** The column of the appearances; absent if there are many different ones. */
+/** The column of the appearances. It is absent if there are too many different appearances. */
 export const appearanceColumnName = 'appearance';
 
-/** Number of texts that are encoded between two checks of the time. */
+/** Number of texts to encode between checks of the time. */
 const textsAtOnce = 1024;
 
 /** A value that is not a number. */
@@ -83,7 +85,7 @@ export function encodeNumbers(values: Float64Array): Buffer {
   return writer.writtenBytes();
 }
 
-/** Encodes the texts of a column. @param codes for each row the index in `texts` plus 1, or 0 for no value. */
+/** Encodes the texts of a column. @param codes the index in `texts` plus 1 for each row, or 0 for a row without a value. */
 export async function encodeTexts(codes: Float64Array, texts: readonly TextOrBoolean[]): Promise<Buffer> {
   const writer = new ColumnWriter(codes.length * 2 + 256);
   writer.writeIntegers(codes);

@@ -9,23 +9,23 @@ interface ComparedAppearance extends ElementAppearance {
   index: number;
 }
 
-/** Maximum number of appearances to compare one by one, which is faster than a look-up by key while there are few. */
+/** Maximum number of appearances to compare one by one. For a few appearances, this is faster than a look-up by key. */
 const maxComparedAppearances = 8;
 
-/** The distinct appearances of elements, in first-seen order. */
+/** The distinct appearances of elements, in the order in which they first occurred. */
 export class AppearanceTable {
   readonly texts: AppearanceText[] = [];
   readonly groups: (string | null)[] = [];
   readonly #indexByText = new Map<string, number>();
   readonly #indexByKey = new Map<string, number>();
-  readonly #compared: ComparedAppearance[] = [];
+  readonly #comparedAppearances: ComparedAppearance[] = [];
 
   /** Finds the index of the appearance of an element. A new appearance is added. */
   findOrAdd(element: AnnotationElement): number {
-    // Types without one of these fields have no value for it.
+    // Elements of other types lack some of these fields, which are then `undefined`.
     const appearance = element as Pick<PolylineElement, 'group' | 'fillColor' | 'lineColor' | 'lineWidth' | 'closed'>;
     const { group = null, fillColor = null, lineColor = null, lineWidth = null, closed = null } = appearance;
-    for (const known of this.#compared) {
+    for (const known of this.#comparedAppearances) {
       if (
         known.group === group &&
         known.type === element.type &&
@@ -37,14 +37,14 @@ export class AppearanceTable {
         return known.index;
       }
     }
-    // The group, which may be any text, comes last. The `=` before it distinguishes a group named `null` from no group.
+    // The group comes last, because it may be any text. The `=` before the group distinguishes a group named `null` from no group.
     const key = `${element.type}|${fillColor}|${lineColor}|${lineWidth}|${closed}|${group === null ? '' : '='}${group}`;
     let index = this.#indexByKey.get(key);
     if (index === undefined) {
       index = this.findOrAddText(JSON.stringify([element.type, group, fillColor, lineColor, lineWidth, closed]), group);
       this.#indexByKey.set(key, index);
-      if (this.#compared.length < maxComparedAppearances) {
-        this.#compared.push({ type: element.type, group, fillColor, lineColor, lineWidth, closed, index });
+      if (this.#comparedAppearances.length < maxComparedAppearances) {
+        this.#comparedAppearances.push({ type: element.type, group, fillColor, lineColor, lineWidth, closed, index });
       }
     }
     return index;
@@ -63,7 +63,7 @@ export class AppearanceTable {
   }
 }
 
-/** Reads the appearances of a pack. */
+/** Parses the appearances of a pack. */
 export function parseAppearances(text: string): ElementAppearance[] {
   const rows = JSON.parse(text) as [ElementAppearance['type'], ...(string | number | boolean | null)[]][];
   return rows.map(([type, group, fillColor, lineColor, lineWidth, closed]) => ({

@@ -29,25 +29,25 @@ export interface LoadedPack {
   entry: PackEntry;
   columns: PackColumns | null;
   text: Buffer | null;
-  /** If several packs were joined: their entries, and the first row of each. */
+  /** If this pack was joined from several packs: the entries of these packs, and the first row of each. */
   joined?: { entries: PackEntry[]; firstRows: number[] };
 }
 
 /** Memory for cached parts of id indexes in bytes. */
 const maxIndexPartBytes = 16 * 1024 * 1024;
-/** Memory for cached headers of tables in bytes. */
+/** Memory for cached headers of table segments in bytes. */
 const maxHeaderBytes = 16 * 1024 * 1024;
 /** Memory for cached packs in bytes, enough for some screens of an annotation with a million shapes. */
 const maxPackCacheBytes = 32 * 1024 * 1024;
-/** Memory in bytes for the decoded columns of one element, in addition to the encoded columns. */
+/** Memory in bytes that the decoded columns take for one element, in addition to the encoded columns. */
 const decodedBytesPerElement = 160;
-/** Memory in bytes for a decoded entry of a pack index. */
+/** Memory in bytes that a decoded entry of a pack index takes. */
 const bytesPerPackEntry = 320;
 const windowsPerQuery = 64;
 const packsPerQuery = 128;
 
 /**
- * The error for a read whose elements a sweep has removed meanwhile, because the annotation was changed or removed.
+ * Makes the error for a read whose elements a sweep has removed in the meantime, because the annotation was changed or removed.
  */
 function elementsRemovedError(): LargeImageError {
   return new LargeImageError('unavailable', 'The elements were removed while they were read. Try again.');
@@ -66,7 +66,7 @@ interface CachedPack {
   bytes: number;
 }
 
-/** Copies a pack for the cache. Bytes from the database are part of a message with many packs, which they would keep in memory. */
+/** Copies a pack for the cache. Without the copy, each cached pack would keep the whole message from the database in memory. */
 function copyForCache(columns: Buffer, text: Buffer): CachedPack {
   const packColumns = new PackColumns(Buffer.from(columns));
   return {
@@ -76,14 +76,14 @@ function copyForCache(columns: Buffer, text: Buffer): CachedPack {
   };
 }
 
-/** A copy in a separate buffer. `Buffer.from` would put several small ones into a shared buffer. */
+/** Copies bytes to a buffer that contains nothing else. `Buffer.from` would put several small copies into a shared buffer. */
 function copyBytes(bytes: Buffer): Buffer {
   const copy = Buffer.allocUnsafeSlow(bytes.length);
   copy.set(bytes);
   return copy;
 }
 
-/** The caches of loaders. */
+/** The caches that loaders share. */
 class LoaderCaches {
   readonly windows: LRUCache<string, LoadedWindow>;
   readonly indexParts = new LRUCache<string, Buffer>({
@@ -105,7 +105,7 @@ class LoaderCaches {
   }
 }
 
-/** Loads pack indexes and packs. Pack indexes are cached, and the packs of small reads are too. */
+/** Loads pack indexes and packs. Pack indexes are cached, and so are the packs of small reads. */
 export class ElementLoader {
   readonly #cache: LoaderCaches;
 
@@ -117,23 +117,23 @@ export class ElementLoader {
     this.#cache = typeof cache === 'number' ? new LoaderCaches(cache) : cache;
   }
 
-  /** A loader for other records that shares the caches of this one. */
+  /** Creates a loader for other records that shares the caches of this loader. */
   withRecords(records: RecordFinder): ElementLoader {
     return new ElementLoader(records, this.#cache);
   }
 
-  /** Loads the pack indexes of windows, in the order of `stored`. @throws LargeImageError if one was removed. */
+  /** Loads the pack indexes of windows, in the order of `stored`. @throws LargeImageError if a window was removed. */
   async loadWindows(stored: readonly StoredWindow[], signal?: AbortSignal): Promise<LoadedWindow[]> {
-    const loaded = new Map<string, LoadedWindow>();
-    const missing: string[] = [];
+    const windowsById = new Map<string, LoadedWindow>();
+    const missingIds: string[] = [];
     for (const { id } of stored) {
       const cached = this.#cache.windows.get(id);
-      if (cached === undefined) missing.push(id);
-      else loaded.set(id, cached);
+      if (cached === undefined) missingIds.push(id);
+      else windowsById.set(id, cached);
     }
-    for (let start = 0; start < missing.length; start += windowsPerQuery) {
+    for (let start = 0; start < missingIds.length; start += windowsPerQuery) {
       signal?.throwIfAborted();
-      const records = await this.records.findWindows(missing.slice(start, start + windowsPerQuery));
+      const records = await this.records.findWindows(missingIds.slice(start, start + windowsPerQuery));
       for (const [id, record] of records) {
         // The cast is safe: WindowWriter writes pairs of a group and its count.
         const groups = JSON.parse(record.groups) as [string | null, number][];
@@ -145,11 +145,11 @@ export class ElementLoader {
           ...decodePackIndex(record.packIndex),
         };
         this.#cache.windows.set(id, window);
-        loaded.set(id, window);
+        windowsById.set(id, window);
       }
     }
     return stored.map(({ id }) => {
-      const window = loaded.get(id);
+      const window = windowsById.get(id);
       if (window === undefined) throw elementsRemovedError();
       return window;
     });
@@ -168,26 +168,26 @@ export class ElementLoader {
   /**
    * Loads a few packs with columns and texts, in the order of the entries, and caches them.
    *
-   * @throws LargeImageError if one was removed.
+   * @throws LargeImageError if a pack was removed.
    */
   async loadAndCachePacks(entries: readonly PackEntry[], signal?: AbortSignal): Promise<LoadedPack[]> {
-    const loaded = new Map<string, CachedPack>();
-    const missing: PackEntry[] = [];
+    const packsById = new Map<string, CachedPack>();
+    const missingEntries: PackEntry[] = [];
     for (const entry of entries) {
       const cached = this.#cache.packs.get(entry.id);
-      if (cached === undefined) missing.push(entry);
-      else loaded.set(entry.id, cached);
+      if (cached === undefined) missingEntries.push(entry);
+      else packsById.set(entry.id, cached);
     }
-    for (let start = 0; start < missing.length; start += packsPerQuery) {
-      const batch = missing.slice(start, start + packsPerQuery);
+    for (let start = 0; start < missingEntries.length; start += packsPerQuery) {
+      const batch = missingEntries.slice(start, start + packsPerQuery);
       for (const { entry, pack, text } of await this.#fetchPacks(batch, 'both', signal)) {
         const copy = copyForCache(pack.columns, text!);
         this.#cache.packs.set(entry.id, copy);
-        loaded.set(entry.id, copy);
+        packsById.set(entry.id, copy);
       }
     }
     return entries.map((entry) => {
-      const { columns, text } = loaded.get(entry.id)!;
+      const { columns, text } = packsById.get(entry.id)!;
       return { entry, columns, text };
     });
   }
@@ -197,16 +197,16 @@ export class ElementLoader {
     return this.loadWindows(stored.windows, signal);
   }
 
-  /** Loads parts of id indexes. @returns them by id. @throws LargeImageError if one was removed. */
+  /** Loads parts of id indexes. @returns the parts by id. @throws LargeImageError if a part was removed. */
   async loadIndexParts(ids: readonly string[]): Promise<Map<string, Buffer>> {
     const parts = new Map<string, Buffer>();
-    const missing = ids.filter((id) => {
+    const missingIds = ids.filter((id) => {
       const cached = this.#cache.indexParts.get(id);
       if (cached !== undefined) parts.set(id, cached);
       return cached === undefined;
     });
-    if (missing.length === 0) return parts;
-    for (const [id, { bytes }] of await this.records.findParts(missing)) {
+    if (missingIds.length === 0) return parts;
+    for (const [id, { bytes }] of await this.records.findParts(missingIds)) {
       this.#cache.indexParts.set(id, bytes);
       parts.set(id, bytes);
     }
@@ -214,20 +214,20 @@ export class ElementLoader {
     return parts;
   }
 
-  /** Loads and caches headers of segments. @param segments ids of the parts of each. @returns the headers by the id of the first part. */
+  /** Loads and caches headers of segments. @param segments the ids of the parts of each segment. @returns the headers by the id of a segment's first part. */
   async loadTableHeaders(segments: readonly (readonly string[])[]): Promise<Map<string, SegmentHeader>> {
     const headers = new Map<string, SegmentHeader>();
-    const missing: string[] = [];
+    const missingIds: string[] = [];
     for (const [id] of segments as readonly (readonly [string])[]) {
       const cached = this.#cache.headers.get(id);
-      if (cached === undefined) missing.push(id);
+      if (cached === undefined) missingIds.push(id);
       else headers.set(id, cached.header);
     }
-    for (const [i, text] of (await this.loadTableParts(missing)).entries()) {
+    for (const [i, text] of (await this.loadTableParts(missingIds)).entries()) {
       // The cast is safe: TableDraft writes the header of a segment into its first part.
       const header = JSON.parse(text.toString('utf8')) as SegmentHeader;
-      this.#cache.headers.set(missing[i]!, { header, bytes: text.length * 2 + 256 });
-      headers.set(missing[i]!, header);
+      this.#cache.headers.set(missingIds[i]!, { header, bytes: text.length * 2 + 256 });
+      headers.set(missingIds[i]!, header);
       if (isSliceOver()) await nextSlice();
     }
     return headers;
@@ -243,7 +243,7 @@ export class ElementLoader {
     const packs: RawPack[] = [];
     for (let start = 0; start < entries.length; start += packsPerQuery) {
       for (const { pack, text } of await this.#fetchPacks(entries.slice(start, start + packsPerQuery), 'both', signal)) {
-        // Bytes from the database are part of a message with many packs, and short texts part of Node's common buffer.
+        // Bytes from the database share a buffer with other packs of their message, and short texts share Node's common buffer.
         const isShared = pack.codec === 'none' || text!.buffer.byteLength <= Buffer.poolSize;
         packs.push({ columns: copyBytes(pack.columns), text: isShared ? copyBytes(text!) : text! });
       }
@@ -263,17 +263,17 @@ export class ElementLoader {
     }
   }
 
-  /** Loads parts of tables, in the order of the ids, without caching them. @throws LargeImageError if one was removed. */
+  /** Loads parts of tables, in the order of the ids, without caching them. @throws LargeImageError if a part was removed. */
   async loadTableParts(ids: readonly string[]): Promise<Buffer[]> {
-    const found = await this.records.findParts(ids);
+    const partsById = await this.records.findParts(ids);
     return ids.map((id) => {
-      const part = found.get(id);
+      const part = partsById.get(id);
       if (part === undefined) throw elementsRemovedError();
       return part.bytes;
     });
   }
 
-  /** Loads packs without caching them, in the order of the entries. @throws LargeImageError if one was removed. */
+  /** Loads packs without caching them, in the order of the entries. @throws LargeImageError if a pack was removed. */
   async loadPacks(entries: readonly PackEntry[], fields: PackFields, signal?: AbortSignal): Promise<LoadedPack[]> {
     const batches: Promise<LoadedPack[]>[] = [];
     // Packs that have arrived are decompressed while others are fetched.
@@ -285,27 +285,28 @@ export class ElementLoader {
 
   /**
    * Loads packs with their columns, window by window. If most packs of a segment of the table are needed, their columns are read
-   * from the segment, which takes a fraction of the documents.
+   * from the segment, which needs a fraction of the documents.
    */
   async loadPacksWithColumns(partialWindows: readonly PartialWindow[], signal?: AbortSignal): Promise<LoadedPack[]> {
     const columnsFromTable = new Map<string, PackColumns>();
     for (const partialWindow of partialWindows) await this.#addColumnsFromTable(partialWindow, columnsFromTable, signal);
     const entries = partialWindows.flatMap(({ packs }) => packs);
-    const others = entries.filter(({ id }) => !columnsFromTable.has(id));
-    const loaded = new Map((await this.loadPacks(others, 'columns', signal)).map((pack) => [pack.entry.id, pack.columns]));
+    const otherEntries = entries.filter(({ id }) => !columnsFromTable.has(id));
+    const otherPacks = await this.loadPacks(otherEntries, 'columns', signal);
+    const otherColumns = new Map(otherPacks.map((pack) => [pack.entry.id, pack.columns]));
     return entries.map((entry) => {
-      return { entry, columns: columnsFromTable.get(entry.id) ?? loaded.get(entry.id) ?? null, text: null };
+      return { entry, columns: columnsFromTable.get(entry.id) ?? otherColumns.get(entry.id) ?? null, text: null };
     });
   }
 
   /**
-   * Like {@link loadPacksWithColumns}, but returns a list for each window, in which the packs whose columns come from one segment are
-   * joined to one pack, because processing hundreds of small packs takes longer.
+   * Like {@link loadPacksWithColumns}, but returns a list for each window. In this list, all packs whose columns come from one segment
+   * are joined to one pack, because hundreds of small packs take longer to process.
    */
   async loadPacksWithJoinedColumns(partialWindows: readonly PartialWindow[], signal?: AbortSignal): Promise<LoadedPack[][]> {
-    const loaded: LoadedPack[][] = [];
+    const packsByWindow: LoadedPack[][] = [];
     for (const { window, packs } of partialWindows) {
-      const joined: LoadedPack[] = [];
+      const joinedPacks: LoadedPack[] = [];
       const entriesById = new Map(packs.map((entry) => [entry.id, entry]));
       for (const { partIds, header } of await this.#findSegmentsToRead({ window, packs }, entriesById)) {
         const columns = await loadJoinedColumns({ header, partIds }, entriesById, (ids) => this.loadTableParts(ids), signal);
@@ -321,32 +322,32 @@ export class ElementLoader {
           detailsCount += entry.detailsCount;
           entriesById.delete(id);
         }
-        joined.push({
+        joinedPacks.push({
           entry: { ...packs[0]!, count, detailsCount },
           columns,
           text: null,
           joined: { entries, firstRows },
         });
       }
-      loaded.push([...joined, ...(await this.loadPacks([...entriesById.values()], 'columns', signal))]);
+      packsByWindow.push([...joinedPacks, ...(await this.loadPacks([...entriesById.values()], 'columns', signal))]);
     }
-    return loaded;
+    return packsByWindow;
   }
 
-  /** Finds the segments of a window's table to read instead of the packs themselves, because that is faster. */
+  /** Finds the segments of a window's table that are faster to read than the packs themselves. */
   async #findSegmentsToRead({ window, packs }: PartialWindow, entriesById: ReadonlyMap<string, PackEntry>) {
     // If few packs of the window are needed, a segment probably has few of them, so its header is not read.
     if (packs.length * 2 < window.packs.length) return [];
     const headers = await this.loadTableHeaders(window.tableSegments);
     return window.tableSegments.flatMap((partIds) => {
       const header = headers.get(partIds[0]!)!;
-      // A segment is read as a whole, so this pays only if many of its packs are needed.
-      const sharedCount = header.packs.filter((id) => entriesById.has(id)).length;
-      return sharedCount * 2 < header.packs.length ? [] : [{ partIds, header }];
+      // A segment is read as a whole, so reading it pays only if at least half of its packs are needed.
+      const neededCount = header.packs.filter((id) => entriesById.has(id)).length;
+      return neededCount * 2 < header.packs.length ? [] : [{ partIds, header }];
     });
   }
 
-  /** Adds to `columns` the columns of the packs that are in segments of the window's table, by the id of the pack. */
+  /** Reads the columns of packs from the segments of the window's table, and adds them to `columns` by the id of the pack. */
   async #addColumnsFromTable(
     { window, packs }: PartialWindow,
     columns: Map<string, PackColumns>,
@@ -355,27 +356,27 @@ export class ElementLoader {
     const entriesById = new Map(packs.map((entry) => [entry.id, entry]));
     for (const segment of await this.#findSegmentsToRead({ window, packs }, entriesById)) {
       signal?.throwIfAborted();
-      const found = await loadPackColumns(segment, (ids) => this.loadTableParts(ids), signal);
-      for (const [id, packColumns] of found ?? []) if (entriesById.has(id)) columns.set(id, packColumns);
+      const columnsById = await loadPackColumns(segment, (ids) => this.loadTableParts(ids), signal);
+      for (const [id, packColumns] of columnsById ?? []) if (entriesById.has(id)) columns.set(id, packColumns);
     }
   }
 
   async #loadPackBatch(entries: readonly PackEntry[], fields: PackFields, signal?: AbortSignal): Promise<LoadedPack[]> {
-    const fetched = await this.#fetchPacks(entries, fields, signal);
-    return fetched.map(({ entry, pack, text }) => {
+    const fetchedPacks = await this.#fetchPacks(entries, fields, signal);
+    return fetchedPacks.map(({ entry, pack, text }) => {
       return { entry, columns: fields === 'text' ? null : new PackColumns(pack.columns), text };
     });
   }
 
   async #fetchPacks(entries: readonly PackEntry[], fields: PackFields, signal?: AbortSignal) {
     signal?.throwIfAborted();
-    const found = await this.records.findPacks(
+    const packsById = await this.records.findPacks(
       entries.map(({ id }) => id),
       fields,
     );
     signal?.throwIfAborted();
     const packs = entries.map((entry) => {
-      const pack = found.get(entry.id);
+      const pack = packsById.get(entry.id);
       if (pack === undefined) throw elementsRemovedError();
       return { entry, pack, textBytes: entry.textBytes };
     });

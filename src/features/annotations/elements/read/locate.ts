@@ -9,7 +9,7 @@ import { requireColumns, requireText } from './select.js';
 
 /** Position of an element in the store. */
 export interface Location {
-  /** Number of the window. */
+  /** Index of the window in {@link StoredElements.windows}. */
   windowIndex: number;
   /** Index of the pack in the window's pack index. */
   slot: number;
@@ -19,12 +19,12 @@ export interface Location {
 
 /** Number of packs in one fetch. */
 const packsPerFetch = 128;
-/** Default value: if at most this many packs of a window must be searched for ids, they are loaded with their texts and cached. */
+/** If at most this many packs of a window must be searched for ids, they are loaded with their texts and cached. This is the default limit. */
 const defaultMaxPacksWithTexts = 8;
 /** Number of ids between checks of the time. */
 const idsAtOnce = 1024;
 
-/** Finds the ids that each pack of a window may contain. @returns them by the slot of the pack. */
+/** Finds the ids that each pack of a window may contain. @returns the ids by the slot of the pack. */
 async function findCandidateIds(
   loader: ElementLoader,
   window: LoadedWindow,
@@ -89,7 +89,7 @@ export async function locateElements(
       for (let start = 0; start < liveSlots.length; start += packsPerFetch) {
         const slots = liveSlots.slice(start, start + packsPerFetch);
         const entries = slots.map((slot) => window.packs[slot]!);
-        // A few packs are loaded with their texts, because the elements are usually read or edited next.
+        // If the packs are few, their texts are loaded too, because the elements are usually read or edited next.
         const packs =
           liveSlots.length <= maxPacksWithTexts
             ? loader.loadAndCachePacks(entries, signal)

@@ -22,7 +22,7 @@ export async function readTable(
     const remainingPacks = new Map(entriesById);
     for (const partIds of window.tableSegments) {
       const header = headers.get(partIds[0]!)!;
-      // Rows are live unless their pack was removed, or replaced by one with another id.
+      // The rows of a pack are live until the pack is removed, or replaced by a pack with another id.
       const liveRanges = rowRangesOf(header, remainingPacks);
       for (const id of header.packs) remainingPacks.delete(id);
       table.segments.push(createSegment(loader, { windowIndex, partIds, header, liveRanges }, entriesById));

@@ -25,7 +25,7 @@ const chunkBytes = 256 * 1024;
 const comma = 0x2c;
 /** Number of centroids to make together. */
 const centroidsAtOnce = 65_536;
-/** If a reader takes longer than this for a chunk, texts that it does not need yet are dropped from memory. */
+/** If a reader takes longer than this for a chunk, the texts of later chunks are dropped from memory. */
 const dropTextsAfterMs = 1000;
 
 function selectElements(request: SelectRequest): AsyncGenerator<Selection, void, undefined> {
@@ -34,11 +34,11 @@ function selectElements(request: SelectRequest): AsyncGenerator<Selection, void,
 
 /** Makes the first chunk immediately, so that early errors are thrown before the response begins. */
 async function makeFirstChunk(chunks: AsyncGenerator<Buffer, void, undefined>): Promise<AsyncGenerator<Buffer, void, undefined>> {
-  const first = await chunks.next();
+  const firstResult = await chunks.next();
   return (async function* () {
     try {
-      if (first.done) return;
-      yield first.value;
+      if (firstResult.done) return;
+      yield firstResult.value;
       yield* chunks;
     } finally {
       await chunks.return(undefined);
@@ -62,7 +62,7 @@ export async function readElements(
   return Object.assign(reading, { chunks });
 }
 
-/** Yields a chunk. If the reader is slow, drops the texts from memory; they are loaded again when it continues. */
+/** Yields a chunk. If the reader is slow, the texts are dropped from memory and loaded again when the reader continues. */
 function* yieldChunk(chunk: Buffer, { dropTexts }: Selection): Generator<Buffer, void, undefined> {
   const timer = dropTexts && setTimeout(dropTexts, dropTextsAfterMs).unref();
   try {
@@ -75,9 +75,9 @@ function* yieldChunk(chunk: Buffer, { dropTexts }: Selection): Generator<Buffer,
 /**
  * Joins the texts of the selected elements by commas, and yields them in chunks.
  *
- * @param onBox receives the box of each element. If given, the box is also added to the text as `_bbox`.
- * @param orders receives the original order of each element; `null` if it is not needed.
- * @param reload loads texts that have been dropped.
+ * @param onBox receives the box of each element, which is then also added to the text as `_bbox`. `null` if no boxes are needed.
+ * @param orders receives the original order of each element. `null` if orders are not needed.
+ * @param reload loads texts again that have been dropped.
  */
 async function* makeTextChunks(
   selections: AsyncIterable<Selection>,
@@ -167,7 +167,7 @@ async function* makeCentroidChunks(
     const appearances: (PackAppearances | undefined)[] = Array.from({ length: packs.length });
     for (let start = 0; start < members.length; start += centroidsAtOnce) {
       const memberBatch = members.subarray(start, start + centroidsAtOnce);
-      // Appearances get their rows in `props` in the order in which the first element of each is sent.
+      // Appearances get their rows in `props` in the order in which they first occur in the response.
       for (let i = 0; i < memberBatch.length; i += 1) {
         const member = memberBatch[i] as number;
         const packNumber = packNumberOf(member);
@@ -191,7 +191,7 @@ async function* makeCentroidChunks(
 }
 
 /**
- * Writes records pack by pack, because in the order of the members the columns would be read all over memory, which takes several
+ * Writes records pack by pack. In the order of the members, the reads would jump between the columns of all packs, which takes several
  * times as long.
  */
 async function writeCentroids(
@@ -223,13 +223,13 @@ async function writeCentroids(
       memberIndices: memberIndicesByPack.subarray(start, end),
     });
     start = end;
-    // Decoding the columns of a pack takes time.
+    // The loop may pause here, because decoding the columns of a pack takes time.
     if (isSliceOver()) await nextSlice();
   }
 }
 
 /**
- * Writes the records of members of one pack, in the order of its rows and without an object for each, which takes a tenth of the time.
+ * Writes the records of members of one pack. It goes through the rows in order and makes no objects, which takes a tenth of the time.
  *
  * @param selection `memberIndices`: indices of this pack's members in `members`. The record of a member has the same index.
  */
@@ -263,7 +263,7 @@ function writePackCentroids(
   }
 }
 
-/** The appearances of a pack. */
+/** The appearances of a pack, and their rows in the table `props`. */
 interface PackAppearances {
   appearances: ElementAppearance[];
   /** The row in `props` of each appearance; -1 until an element with this appearance is sent. */
@@ -272,10 +272,10 @@ interface PackAppearances {
   missingRowCount: number;
 }
 
-/** Maximum number of different lists of appearances to keep. */
+/** Maximum number of parsed lists of appearances to keep. */
 const maxKnownLists = 1024;
 
-/** Keeps the lists of appearances of packs, because many packs have the same list. */
+/** Parses each list of appearances only once, because many packs have the same list. */
 class KnownAppearances {
   readonly #byText = new Map<string, PackAppearances>();
 

@@ -103,7 +103,7 @@ export async function* loadPackMarks(
   }
 }
 
-/** Index of the first pack of the next window. */
+/** Finds the index of the first pack of the next window. */
 function endOfWindow(summaries: readonly PackSummary[], start: number): number {
   let end = start + 1;
   while (end < summaries.length && summaries[end]!.windowIndex === summaries[start]!.windowIndex) end += 1;

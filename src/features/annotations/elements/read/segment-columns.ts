@@ -12,7 +12,7 @@ import {
 /** A segment of a table as it is stored. */
 export interface StoredSegment {
   header: SegmentHeader;
-  /** The header, then the columns. */
+  /** Ids of the segment's parts. The first part contains the header, the others contain the columns. */
   partIds: readonly string[];
 }
 
@@ -45,15 +45,15 @@ export async function loadColumnBytes(
 
 const copiedColumnNames = Object.keys(copiedColumnGetters) as (keyof typeof copiedColumnGetters)[];
 
-/** Ranges of the rows of a segment that belong to the given packs: the first row, and the row after the last one. */
+/** Finds the ranges of a segment's rows that belong to the given packs. A range is its first row and the row after its last one. */
 export function rowRangesOf({ packs, counts }: SegmentHeader, packIds: { has(id: string): boolean }): [number, number][] {
   const ranges: [number, number][] = [];
   let from = 0;
   for (const [i, id] of packs.entries()) {
     const to = from + (counts[i] as number);
-    const last = ranges.at(-1);
+    const lastRange = ranges.at(-1);
     if (packIds.has(id)) {
-      if (last !== undefined && last[1] === from) last[1] = to;
+      if (lastRange !== undefined && lastRange[1] === from) lastRange[1] = to;
       else ranges.push([from, to]);
     }
     from = to;
@@ -61,7 +61,7 @@ export function rowRangesOf({ packs, counts }: SegmentHeader, packIds: { has(id:
   return ranges;
 }
 
-/** Loads the columns of some packs of a segment, joined as if they were one pack; `null` if the segment lacks one of these columns. */
+/** Loads the columns of some packs of a segment, joined as if they were one pack. Returns `null` if the segment lacks a column of packs. */
 export async function loadJoinedColumns(
   segment: StoredSegment,
   packIds: { has(id: string): boolean },
@@ -105,7 +105,7 @@ function mapColumns(
   };
 }
 
-/** Loads the columns of all rows of a segment; `null` if the segment lacks one of these columns. */
+/** Loads the columns of all rows of a segment. Returns `null` if the segment lacks a column of packs. */
 async function loadRows(segment: StoredSegment, loadParts: LoadParts, signal?: AbortSignal): Promise<PackRows | null> {
   const { rows, columns } = segment.header;
   const columnsByKey = new Map(columns.map((column) => [`${column.kind} ${column.name}`, column]));
@@ -139,7 +139,7 @@ async function loadRows(segment: StoredSegment, loadParts: LoadParts, signal?: A
   };
 }
 
-/** Loads the columns of the packs of a segment. @returns them by the id of the pack; `null` if the segment lacks one of these columns. */
+/** Loads the columns of the packs of a segment. @returns the columns by the id of the pack, or `null` if the segment lacks a column of packs. */
 export async function loadPackColumns(
   segment: StoredSegment,
   loadParts: LoadParts,
@@ -148,7 +148,7 @@ export async function loadPackColumns(
   const allRows = await loadRows(segment, loadParts, signal);
   if (allRows === null) return null;
   const { packs, counts } = segment.header;
-  // The number of each appearance of the segment in the current pack, from 1; 0 if the pack has not used it yet.
+  // The number that each appearance of the segment has in the current pack, from 1. 0 if the appearance has not occurred in the pack yet.
   const numbersInPack = new Uint32Array(allRows.appearanceTexts.length);
   const columnsById = new Map<string, PackColumns>();
   let from = 0;

@@ -20,10 +20,8 @@ import {
 
 /** Maximum bytes of uncompressed texts in one selection. Packs are read again for each selection that needs them. */
 const maxSelectionTextBytes = 64 * 1024 * 1024;
-/**
- * Number of packs in one fetch, and of fetches at the same time: while the packs of one fetch are processed, the next are loaded.
- */
 const packsPerFetch = 256;
+/** Number of fetches at the same time. While the packs of one fetch are processed, the next packs are loaded. */
 const fetchesAtOnce = 3;
 /** Number of values that are processed without a pause. */
 const valuesAtOnce = 65_536;
@@ -33,10 +31,10 @@ type SortValue = number | string | boolean | null;
 /** All matching elements before sorting. */
 interface Matches {
   packs: LoadedPack[];
-  /** As {@link Selection.members}. */
+  /** The matching elements, encoded like {@link Selection.members}. */
   members: Float64Array;
   sortValues: SortValue[] | Float64Array;
-  /** Original order. */
+  /** Positions of the matching elements in the original order. */
   orders: Float64Array;
   /** Number of matches. The arrays may be longer. */
   count: number;
@@ -66,7 +64,7 @@ function createNumberGetter(name: string): GetSortNumber | null {
 function sortFieldOf(field: string): SortField {
   const [root = '', ...path] = field.split('.');
   const name = path.join('.');
-  // If elements are sorted by a field that is not stored, all are equal.
+  // For a field that elements do not have, all elements count as equal.
   const unknownField: SortField = { getNumber: null, getValue: () => null, needsText: false };
   if (root === 'bbox') return { ...unknownField, getNumber: createNumberGetter(name) };
   if (root === 'element' && name === 'id') return { ...unknownField, getValue: (_, columns, row) => columns.idAt(row) };
@@ -92,8 +90,8 @@ function typeRank(value: SortValue): number {
 }
 
 function compareValues(a: SortValue, b: SortValue): number {
-  const byType = typeRank(a) - typeRank(b);
-  if (byType !== 0 || a === null || b === null) return byType;
+  const typeDifference = typeRank(a) - typeRank(b);
+  if (typeDifference !== 0 || a === null || b === null) return typeDifference;
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
@@ -149,7 +147,7 @@ async function findMatches({ loader, stored, query, signal }: SelectRequest): Pr
   return matches;
 }
 
-/** Sorts the matches. @returns the indices of the first `limit`. Equal values keep their original order. */
+/** Sorts the matches. Matches with equal values keep their original order. @returns the indices of the first `limit` matches. */
 async function sortMatches(
   { sortValues, orders, count }: Matches,
   direction: 1 | -1,
@@ -173,10 +171,10 @@ async function sortMatches(
 const binCount = 65_536;
 
 /**
- * Finds the numbers that would come first if all were sorted in this direction: at least `limit`, and usually few more. Numbers are
- * counted in bins, because sorting all of them would take many times as long.
+ * Finds the numbers that would come first if all numbers were sorted in this direction: at least `limit` numbers, and usually few more.
+ * Numbers are counted in bins, because sorting all of them would take many times as long.
  *
- * @returns their indices, in no particular order.
+ * @returns the indices of these numbers, in no particular order.
  */
 async function findFirstCandidates(
   numbers: Float64Array,
@@ -211,21 +209,21 @@ async function findFirstCandidates(
   let [lastBin, foundCount] = [0, counts[0] as number];
   while (foundCount < limit) foundCount += counts[(lastBin += 1)] as number;
   const indices = new Uint32Array(foundCount);
-  let next = 0;
+  let nextIndex = 0;
   const collect = (start: number, end: number) => {
-    for (let i = start; i < end; i += 1) if (binOf(numbers[i] as number) <= lastBin) indices[next++] = i;
+    for (let i = start; i < end; i += 1) if (binOf(numbers[i] as number) <= lastBin) indices[nextIndex++] = i;
   };
   await forEachRange(length, valuesAtOnce, collect, signal);
   return indices;
 }
 
-/** Finds the matches that the query selects. @returns their indices, sorted. */
+/** Finds the matches that the query selects. @returns their indices in the requested order. */
 async function selectIndices(matches: Matches, request: SelectRequest): Promise<Uint32Array> {
   const { query, signal } = request;
   const total = matches.count;
   const maxIndices = Math.min(total, query.offset + maxElements(query));
   const { detailsCount, count } = request.stored;
-  // If the query limits details, few elements are usually enough, so only about this many are sorted at first.
+  // If the query limits details, about this many elements are usually enough, so only these are sorted at first.
   const typicalCount = Math.ceil((1.5 * query.maxDetails * count) / Math.max(1, detailsCount)) + query.minElements + 1000;
   let limit = query.maxDetails > 0 ? Math.min(maxIndices, query.offset + typicalCount) : maxIndices;
   for (;;) {
@@ -270,7 +268,7 @@ export async function* selectSorted(request: SelectRequest): AsyncGenerator<Sele
   }
 }
 
-/** Adds the texts of the elements to a selection, without keeping those of whole packs. */
+/** Adds the texts of the elements to a selection, without keeping the texts of whole packs in memory. */
 async function addElementTexts(loader: ElementLoader, selection: Selection, signal?: AbortSignal): Promise<Selection> {
   const { packs, members } = selection;
   const elementTexts: Buffer[] = Array.from({ length: members.length });
@@ -306,7 +304,7 @@ async function addElementTexts(loader: ElementLoader, selection: Selection, sign
   return { ...selection, elementTexts };
 }
 
-/** The stored pack that contains a row of a loaded pack, and the first row of the loaded pack that belongs to it. */
+/** Finds the stored pack of a row of a loaded pack, which may be joined. `firstRow` is the stored pack's first row in the loaded pack. */
 function storedPackOf({ entry, joined }: LoadedPack, row: number): { entry: PackEntry; firstRow: number } {
   if (joined === undefined) return { entry, firstRow: 0 };
   let [low, high] = [0, joined.firstRows.length];

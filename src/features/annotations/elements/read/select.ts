@@ -17,26 +17,26 @@ export interface Selection {
   windowIndex: number;
   /** The packs that contain the elements, with texts if the request needs them. */
   packs: readonly LoadedPack[];
-  /** The selected elements, called members. A member is a number: index in `packs` × {@link maxPackRows} + row in the pack. */
+  /** The selected elements, called members. Each member is a number: index in `packs` × {@link maxPackRows} + row in the pack. */
   members: Float64Array;
-  /** The text of each member, if it is loaded without the texts of whole packs. */
+  /** The text of each member, if the texts were loaded one by one instead of for whole packs. */
   elementTexts?: readonly Buffer[];
   /**
-   * Drops the texts of these packs, and of packs that were fetched ahead. To be called when the reader is slow; {@link loadTexts} loads
-   * them again.
+   * Drops the texts of these packs, and of packs that were fetched ahead. Call this when the reader is slow. {@link loadTexts} loads the
+   * texts again.
    */
   dropTexts?: () => void;
 }
 
-/** Maximum number of rows of a pack. A joined pack can contain all elements of a window. A power of two. */
+/** Maximum number of rows of a pack: a joined pack can contain all elements of a window. */
 export const maxPackRows = windowPositions;
 
-/** Index of the pack of a member. */
+/** Returns the index of a member's pack in {@link Selection.packs}. */
 export function packNumberOf(member: number): number {
   return Math.floor(member / maxPackRows);
 }
 
-/** Row of a member in its pack. The operator `%` would be many times slower for such large numbers. */
+/** Returns the row of a member in its pack. The operator `%` would be many times slower for numbers of this size. */
 export function rowInPack(member: number): number {
   return member - Math.floor(member / maxPackRows) * maxPackRows;
 }
@@ -44,8 +44,9 @@ export function rowInPack(member: number): number {
 /** Maximum bytes of uncompressed texts in a batch of windows. */
 const maxBatchTextBytes = 32 * 1024 * 1024;
 /**
- * If the texts of a batch have at most this many bytes, they are loaded together with the columns, although not all may be needed. Above
- * this they wait, because in an annotation of many windows, a small region touches a pack of each, and most have no element in it.
+ * If the texts of a batch have at most this many bytes, they are loaded together with the columns, although not all may be needed. Longer
+ * texts are loaded only after the elements were selected: in an annotation of many windows, a small region touches a pack of every window,
+ * but most of these packs have no element in the region.
  */
 const maxEagerTextBytes = 4 * 1024 * 1024;
 
@@ -83,16 +84,16 @@ export function* matchingRows(columns: PackColumns, conditions: readonly BoxCond
   }
   const { boxes, details } = columns;
   for (let row = 0; row < columns.count; row += 1) {
-    let matches = true;
+    let isMatch = true;
     for (const { field, operator, value } of conditions) {
       const fieldValue =
         field === 'size' ? columns.sizeAt(row) : field === 'details' ? (details[row] as number) : (boxes[field][row] as number);
       if (operator === '$gte' ? !(fieldValue >= value) : !(fieldValue < value)) {
-        matches = false;
+        isMatch = false;
         break;
       }
     }
-    if (matches) yield row;
+    if (isMatch) yield row;
   }
 }
 
@@ -109,7 +110,7 @@ interface WindowBatch {
 /**
  * Divides the windows, with their candidate packs, into batches whose packs are fetched together.
  *
- * @param skipped counts the elements before the offset; here the elements of windows that are left out are added.
+ * @param skipped counts the elements before the offset. Windows that lie before the offset are left out, and their elements are added here.
  */
 async function* makeWindowBatches(
   { loader, stored, query, signal }: SelectRequest,
@@ -202,7 +203,7 @@ export async function* selectInOrder(request: SelectRequest): AsyncGenerator<Sel
   }
 }
 
-/** Selects the matching members of a window's packs, in order: those after the offset, as many as the budget allows. */
+/** Selects the matching members of a window's packs, in order. Members before the offset are skipped, and the budget limits their number. */
 async function selectMembers(
   packs: readonly LoadedPack[],
   query: ElementQuery,
@@ -212,27 +213,27 @@ async function selectMembers(
 ): Promise<Float64Array> {
   const count = packs.reduce((sum, { entry }) => sum + entry.count, 0);
   const isLargeAndUnfiltered = query.conditions.length === 0 && count > maxSortedMembers;
-  const sorted = isLargeAndUnfiltered
+  const sortedMembers = isLargeAndUnfiltered
     ? await placeAllMembers(packs, signal)
     : await sortMatchingMembers(packs, query.conditions, { capacity: count, signal });
-  if (query.sort[1] === -1) sorted.reverse();
-  const from = Math.min(sorted.length, query.offset - skipped.count);
+  if (query.sort[1] === -1) sortedMembers.reverse();
+  const from = Math.min(sortedMembers.length, query.offset - skipped.count);
   skipped.count += from;
   let to = from;
   if (isLargeAndUnfiltered && from === 0 && !budget.isLimited) {
     const details = packs.reduce((sum, { entry }) => sum + entry.detailsCount, 0);
     budget.countSent(details, count);
-    return sorted;
+    return sortedMembers;
   }
-  while (to < sorted.length && budget.allowsMore) {
-    const member = sorted[to] as number;
+  while (to < sortedMembers.length && budget.allowsMore) {
+    const member = sortedMembers[to] as number;
     budget.countSent(requireColumns(packs[packNumberOf(member)] as LoadedPack).details[rowInPack(member)] as number);
     to += 1;
   }
-  return sorted.subarray(from, to);
+  return sortedMembers.subarray(from, to);
 }
 
-/** Returns all members in order. Each position of a window is used at most once, so members are placed by position, not sorted. */
+/** Returns all members in order. Each position of a window is used at most once, so members are placed by their positions instead of sorted. */
 async function placeAllMembers(packs: readonly LoadedPack[], signal: AbortSignal | undefined): Promise<Float64Array> {
   const membersByPosition = new Float64Array(windowPositions).fill(-1);
   for (const [packNumber, pack] of packs.entries()) {
@@ -266,12 +267,13 @@ async function sortMatchingMembers(
     }
     if (isSliceOver()) await nextSlice(signal);
   }
-  const sorted = await sortInSlices(keys.subarray(0, count), undefined, signal);
+  const sortedKeys = await sortInSlices(keys.subarray(0, count), undefined, signal);
   for (let i = 0; i < count; i += 1) {
-    const key = sorted[i] as number;
-    sorted[i] = key - Math.floor(key / membersSpan) * membersSpan;
+    const key = sortedKeys[i] as number;
+    // Only the member remains of each key.
+    sortedKeys[i] = key - Math.floor(key / membersSpan) * membersSpan;
   }
-  return sorted;
+  return sortedKeys;
 }
 
 function dropPackTexts(packs: readonly LoadedPack[]): void {
@@ -280,19 +282,19 @@ function dropPackTexts(packs: readonly LoadedPack[]): void {
 
 /** Loads the missing texts of packs that contain selected elements. */
 export async function loadTexts(loader: ElementLoader, selections: readonly Selection[], signal?: AbortSignal): Promise<void> {
-  const needed = new Set<LoadedPack>();
+  const packsWithoutText = new Set<LoadedPack>();
   for (const { packs, members } of selections) {
     if (packs.every(({ text }) => text !== null)) continue;
     for (const member of members) {
       const pack = packs[packNumberOf(member)] as LoadedPack;
-      if (pack.text === null) needed.add(pack);
+      if (pack.text === null) packsWithoutText.add(pack);
     }
   }
-  const missing = [...needed];
-  const loaded = await loader.loadPacks(
-    missing.map(({ entry }) => entry),
+  const missingPacks = [...packsWithoutText];
+  const packsWithText = await loader.loadPacks(
+    missingPacks.map(({ entry }) => entry),
     'text',
     signal,
   );
-  for (const [i, pack] of missing.entries()) pack.text = (loaded[i] as LoadedPack).text;
+  for (const [i, pack] of missingPacks.entries()) pack.text = (packsWithText[i] as LoadedPack).text;
 }

@@ -12,7 +12,7 @@ export interface ElementSlice {
   /** Index of the slice's first element in the list. */
   firstIndex: number;
   count: number;
-  /** Contains the elements, with the commas between them. */
+  /** A buffer that contains the elements, with commas between them. */
   bytes: Buffer;
   /** Offsets in `bytes` at which each element begins and ends. */
   starts: Uint32Array;
@@ -38,14 +38,15 @@ const [quote, comma, colon, backslash] = [0x22, 0x2c, 0x3a, 0x5c];
 const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d];
 const [dot, zero, nine] = [0x2e, 0x30, 0x39];
 
-/** 1 for each byte that matters outside strings in an element. All other bytes are skipped. */
+/** 1 for each byte that matters in an element outside its strings. All other bytes are skipped. */
 const isStructural = new Uint8Array(256);
 for (const byte of [quote, comma, colon, openList, closeList, openObject, closeObject, dot, 0x65, 0x45, 0x20, 0x09, 0x0a, 0x0d])
   isStructural[byte] = 1;
 
 /**
- * Splits a JSON body, which arrives in chunks of any length, into its lists of elements and the rest. In the rest, each list contains only
- * its index: `{"name":"a","elements":[0]}`. Nothing is parsed here; invalid JSON is found when the slices and the rest are parsed.
+ * Splits a JSON body, which arrives in chunks of any length, into its lists of elements and the rest of the body. In the rest, each list
+ * contains only its index: `{"name":"a","elements":[0]}`. The scanner does not parse: most invalid JSON is found when slices and rest are
+ * parsed.
  */
 export class BodyScanner {
   #block = Buffer.allocUnsafe(sliceBytes * 2);
@@ -72,7 +73,7 @@ export class BodyScanner {
   readonly #keyCounts = new Uint32Array(sliceElements);
   readonly #canonical = new Uint8Array(sliceElements);
 
-  /** Reads a chunk. @throws BadParameterError for text that cannot be JSON; LargeImageError `too-large`. */
+  /** Scans a chunk. @throws BadParameterError for text that cannot be JSON, LargeImageError `too-large`. */
   *push(chunk: Uint8Array): Generator<ScannerEvent, void, undefined> {
     // Long chunks are read in pieces, so that the block stays small.
     for (let from = 0; from < chunk.length; from += sliceBytes) {
@@ -81,14 +82,14 @@ export class BodyScanner {
     }
   }
 
-  /** Ends the body after its last chunk. @returns the rest. @throws BadParameterError if the body ended within a list. */
+  /** Ends the body after its last chunk. @returns the rest of the body. @throws BadParameterError if the body ended within a list. */
   endBody(): Buffer {
     if (this.#isInList) throw invalidJsonError('the body ends within a list of elements');
     return Buffer.concat(this.#restPieces);
   }
 
   #append(piece: Uint8Array): void {
-    // Bytes before the first element that has not been yielded yet are dropped.
+    // Only the elements that have not been yielded yet stay in the block.
     const droppedBytes =
       this.#sliceCount > 0 ? (this.#starts[0] as number) : this.#elementOffset >= 0 ? this.#elementOffset : this.#offset;
     if (droppedBytes > 0) {
@@ -101,22 +102,22 @@ export class BodyScanner {
         this.#ends[i] = (this.#ends[i] as number) - droppedBytes;
       }
     }
-    const needed = this.#filledBytes + piece.length;
-    if (needed > this.#block.length) {
-      const larger = Buffer.allocUnsafe(Math.max(needed, this.#block.length * 2));
-      this.#block.copy(larger, 0, 0, this.#filledBytes);
-      this.#block = larger;
+    const neededBytes = this.#filledBytes + piece.length;
+    if (neededBytes > this.#block.length) {
+      const largerBlock = Buffer.allocUnsafe(Math.max(neededBytes, this.#block.length * 2));
+      this.#block.copy(largerBlock, 0, 0, this.#filledBytes);
+      this.#block = largerBlock;
     }
     this.#block.set(piece, this.#filledBytes);
-    this.#filledBytes = needed;
+    this.#filledBytes = neededBytes;
   }
 
   *#scan(): Generator<ScannerEvent, void, undefined> {
     while (this.#offset < this.#filledBytes) {
       if (this.#isInList) {
-        const ended = this.#scanList();
-        if (this.#sliceCount > 0 && (ended || this.#isSliceFull())) yield this.#finishSlice();
-        if (ended) {
+        const hasListEnded = this.#scanList();
+        if (this.#sliceCount > 0 && (hasListEnded || this.#isSliceFull())) yield this.#finishSlice();
+        if (hasListEnded) {
           this.#isInList = false;
           yield { kind: 'list-end', listIndex: this.#listCount - 1 };
         } else if (this.#elementOffset >= 0 && this.#offset - this.#elementOffset > maxElementBytes) {
@@ -157,19 +158,23 @@ export class BodyScanner {
     return slice;
   }
 
-  /** Reads the rest up to the next list or the end of the block. @returns the key of the list, which begins at `#offset`; `null` if there is none. */
+  /**
+   * Scans the rest of the body up to the next list or the end of the block.
+   *
+   * @returns the key of the list, which begins at `#offset`; `null` if the block ends before the next list.
+   */
   #scanRest(): string | null {
-    const begin = this.#offset;
-    const { end, key } = this.#listFinder.findNextList(this.#block, begin, this.#filledBytes);
+    const start = this.#offset;
+    const { end, key } = this.#listFinder.findNextList(this.#block, start, this.#filledBytes);
     this.#offset = end;
-    this.#restBytes += end - begin;
+    this.#restBytes += end - start;
     if (this.#restBytes > maxBytesOutsideLists) {
       throw new LargeImageError(
         'too-large',
         `The body is longer than ${maxBytesOutsideLists} bytes outside its lists of elements.`,
       );
     }
-    this.#restPieces.push(Buffer.from(this.#block.subarray(begin, end)));
+    this.#restPieces.push(Buffer.from(this.#block.subarray(start, end)));
     return key;
   }
 
@@ -185,17 +190,17 @@ export class BodyScanner {
 
   #endElement(end: number): void {
     const block = this.#block;
-    let last = end;
-    while (isSpace(block[last - 1] as number)) last -= 1;
+    let trimmedEnd = end;
+    while (isSpace(block[trimmedEnd - 1] as number)) trimmedEnd -= 1;
     this.#starts[this.#sliceCount] = this.#elementOffset;
-    this.#ends[this.#sliceCount] = last;
+    this.#ends[this.#sliceCount] = trimmedEnd;
     this.#keyCounts[this.#sliceCount] = this.#keyCount;
     this.#canonical[this.#sliceCount] = this.#isCanonical;
     this.#sliceCount += 1;
     this.#elementOffset = -1;
   }
 
-  /** Reads elements until the slice is full, the list ends or the block ends. @returns whether the list ended. */
+  /** Scans elements until the slice is full, the list ends or the block ends. @returns whether the list ended. */
   #scanList(): boolean {
     const block = this.#block;
     const filledBytes = this.#filledBytes;
@@ -238,11 +243,11 @@ export class BodyScanner {
     return false;
   }
 
-  /** Reads an element. @returns the position of the comma or closing bracket after it; -1 if the element continues in the next chunk. */
+  /** Scans an element. @returns the offset of the comma or closing bracket after the element, or -1 if the element continues in the next chunk. */
   #scanElement(from: number, filledBytes: number): number {
     const block = this.#block;
     let depth = this.#depth;
-    let inString = this.#isInString;
+    let isInString = this.#isInString;
     let at = from;
     if (this.#isAfterBackslash) {
       at += 1;
@@ -250,8 +255,8 @@ export class BodyScanner {
     }
     for (; at < filledBytes; at += 1) {
       const byte = block[at] as number;
-      if (inString) {
-        if (byte === quote) inString = false;
+      if (isInString) {
+        if (byte === quote) isInString = false;
         else if (byte === backslash) {
           at += 1;
           if (at === filledBytes) this.#isAfterBackslash = true;
@@ -259,7 +264,7 @@ export class BodyScanner {
         continue;
       }
       if (isStructural[byte] === 0) continue;
-      if (byte === quote) inString = true;
+      if (byte === quote) isInString = true;
       else if (byte === comma) {
         if (depth === 0) return at;
       } else if (byte === openList || byte === openObject) {
@@ -277,23 +282,23 @@ export class BodyScanner {
       else if (byte === dot) {
         if (hasOnlyZeroDecimals(block, at + 1, filledBytes)) this.#isCanonical = 0;
       } else if (byte === 0x65 || byte === 0x45) {
-        // The `e` of an exponent follows a digit, unlike that of `true` and `false`.
-        const before = at === 0 ? 0 : (block[at - 1] as number);
-        if (before >= zero && before <= nine) this.#isCanonical = 0;
+        // The `e` of an exponent follows a digit, unlike the `e` of `true` and `false`.
+        const previousByte = at === 0 ? 0 : (block[at - 1] as number);
+        if (previousByte >= zero && previousByte <= nine) this.#isCanonical = 0;
       } else if (depth > 0) this.#isCanonical = 0;
     }
     this.#depth = depth;
-    this.#isInString = inString;
+    this.#isInString = isInString;
     return -1;
   }
 }
 
-/** Whether a byte is white space in JSON. Other control characters stay in the element, and are refused when it is parsed. */
+/** Whether a byte is white space in JSON. Other control characters stay in the element, and are refused when the element is parsed. */
 function isSpace(byte: number): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
 
-/** Whether the decimals of a number, which begin at `at`, are all 0, as in `12.0`. Also true if the chunk ends after some zeros. */
+/** Whether all decimals of a number, which begin at `at`, are 0, as in `12.0`. Also true if the chunk ends before another decimal. */
 function hasOnlyZeroDecimals(block: Buffer, at: number, filledBytes: number): boolean {
   let end = at;
   while (end < filledBytes && block[end] === zero) end += 1;

@@ -23,15 +23,15 @@ export interface ChangeTools extends WriteTools {
   validatorFor: (makeError: MakeError) => ElementValidator;
 }
 
-/** An element to put, after it was checked. */
+/** An element to put that has been checked. */
 interface CheckedElement {
   id: string;
   packedElement: PackedElement;
-  /** Whether the client sent an id. An element without one is new. */
+  /** Whether the client sent the id. An element without its own id is new. */
   hasOwnId: boolean;
 }
 
-/** Checks the elements to put. Elements without an id get one. */
+/** Checks the elements to put. Elements without an id get a new one. */
 async function checkElements(
   tools: ChangeTools,
   put: readonly unknown[],
@@ -46,9 +46,10 @@ async function checkElements(
     let packedElement: PackedElement;
     let ownId: string | undefined;
     if (isLong(value)) {
-      const long = await tools.longElements.check(value, { name: nameOf(index), newId, sizes, makeError, signal });
-      if (long.hasOwnId) ownId = long.id;
-      packedElement = { ...long, position: 0, text: Buffer.from(long.text.buffer, long.text.byteOffset, long.text.byteLength) };
+      const longElement = await tools.longElements.check(value, { name: nameOf(index), newId, sizes, makeError, signal });
+      if (longElement.hasOwnId) ownId = longElement.id;
+      const { buffer, byteOffset, byteLength } = longElement.text;
+      packedElement = { ...longElement, position: 0, text: Buffer.from(buffer, byteOffset, byteLength) };
     } else {
       const element = validate(value, index, nameOf);
       ownId = element.id;
@@ -63,7 +64,7 @@ async function checkElements(
   return checkedElements;
 }
 
-const nothingChanged = { replaced: 0, added: 0, removed: 0 };
+const zeroCounts = { replaced: 0, added: 0, removed: 0 };
 
 /** Stores the first elements of an annotation. */
 export async function createElements(
@@ -72,26 +73,26 @@ export async function createElements(
   { put = [] }: ElementChanges,
   options: ChangeOptions,
 ): Promise<PendingWrite<ChangedElements>> {
-  const checked = await checkElements(tools, put, new KnownOverlaySizes(tools.brand, tools.overlaySizes), options);
-  const ids = checked.map(({ id }) => id);
-  // `writeElements` checks them again, because other callers pass unchecked elements.
+  const checkedElements = await checkElements(tools, put, new KnownOverlaySizes(tools.brand, tools.overlaySizes), options);
+  const ids = checkedElements.map(({ id }) => id);
+  // `writeElements` checks the elements again, because its other callers pass unchecked elements.
   const elements = put.map((value, i) => ({ ...(value as object), id: ids[i] }));
   const write = await writeElements(tools, elements, options.signal);
   return write.map(async (stored) => ({
-    stored: checked.length === 0 ? base : stored,
+    stored: checkedElements.length === 0 ? base : stored,
     ids,
-    ...nothingChanged,
+    ...zeroCounts,
     added: ids.length,
   }));
 }
 
-/** Postpones compression: the texts of all packs are compressed together when they are inserted. */
+/** Postpones compression. `PendingRecords` compresses the texts of all packs together when it inserts them. */
 const leaveUncompressed = async (text: Buffer) => ({ codec: 'none', text }) as const;
 
 /**
  * See ElementEditing.change. The annotation must have elements.
  *
- * @param options `pending` receives the records; `takeLease` is called before the first one is written.
+ * @param options `pending` receives the records. `takeLease` is called before the first record is written.
  */
 export async function changeElements(
   tools: ChangeTools,
@@ -101,18 +102,18 @@ export async function changeElements(
 ): Promise<ChangedElements> {
   const { signal, pending, takeLease } = options;
   const sizes = new KnownOverlaySizes(tools.brand, tools.overlaySizes);
-  const checked = await checkElements(tools, put, sizes, options);
+  const checkedElements = await checkElements(tools, put, sizes, options);
   tools.recordActivity();
   await takeLease();
   const writer = new WindowWriter(pending, base.family, tools.ids, signal, leaveUncompressed);
   const editTools = { loader: tools.loader, writer, ids: tools.ids, layout: tools.layout, signal };
   const { stored, counts } = await applyChanges(tools, editTools, base, {
-    put: checked,
+    put: checkedElements,
     remove: await createSetInSlices(remove, signal),
     sizes,
   });
   await writer.finish();
-  return { stored, ids: checked.map(({ id }) => id), ...counts };
+  return { stored, ids: checkedElements.map(({ id }) => id), ...counts };
 }
 
 interface ChangeCounts {
@@ -135,7 +136,7 @@ async function applyChanges(
     const changesByRow = changesBySlot.get(slot) ?? new Map<number, ElementChange>();
     changes.set(windowIndex, changesBySlot.set(slot, changesByRow.set(row, change)));
   };
-  const counts: ChangeCounts = { ...nothingChanged };
+  const counts: ChangeCounts = { ...zeroCounts };
   for (const id of remove) {
     const location = locations.get(id);
     if (location === undefined) continue;
@@ -150,7 +151,7 @@ async function applyChanges(
       appendedElements.push(packedElement);
       counts.added += 1;
     } else {
-      addChange(location, (old) => ({ ...packedElement, position: old.position }));
+      addChange(location, ({ position }) => ({ ...packedElement, position }));
       counts.replaced += 1;
     }
     if (isSliceOver()) await nextSlice(editTools.signal);
@@ -169,25 +170,25 @@ async function writeChangedWindows(
     appendedElements,
     shownItems,
   }: {
-    /** By index of the window, slot of the pack, and row in the pack. */
+    /** The changes by index of the window, then by slot of the pack, then by row in the pack. */
     changes: ReadonlyMap<number, ReadonlyMap<number, ReadonlyMap<number, ElementChange>>>;
     appendedElements: readonly PackedElement[];
-    /** Items whose images the new elements show. */
+    /** Ids of the items whose images the new elements show. */
     shownItems: Iterable<string>;
   },
 ): Promise<StoredElements> {
-  const last = base.windows.length - 1;
+  const lastWindowIndex = base.windows.length - 1;
   const windows: StoredWindow[] = [];
   let appendedCount = 0;
   for (const [windowIndex, stored] of base.windows.entries()) {
     const changesBySlot = changes.get(windowIndex);
-    const receivesAppended = windowIndex === last && appendedElements.length > 0;
+    const receivesAppended = windowIndex === lastWindowIndex && appendedElements.length > 0;
     if (changesBySlot === undefined && !receivesAppended) {
       windows.push(stored);
       continue;
     }
-    const [loaded] = await tools.loader.loadWindows([stored], editTools.signal);
-    const windowEdit = new WindowEdit(editTools, loaded!, stored);
+    const [loadedWindow] = await tools.loader.loadWindows([stored], editTools.signal);
+    const windowEdit = new WindowEdit(editTools, loadedWindow!, stored);
     if (changesBySlot !== undefined) await windowEdit.changeElements(changesBySlot);
     if (receivesAppended && windowEdit.capacity > 0) {
       // The first appended elements may go into a pack that was just written, so that pack must have been stored.
@@ -195,8 +196,8 @@ async function writeChangedWindows(
       appendedCount = Math.min(windowEdit.capacity, appendedElements.length);
       await windowEdit.append(appendedElements.slice(0, appendedCount));
     }
-    const result = await windowEdit.finish();
-    if (result !== null) windows.push(result);
+    const newWindow = await windowEdit.finish();
+    if (newWindow !== null) windows.push(newWindow);
   }
   const { windowElements } = tools.layout;
   for (; appendedCount < appendedElements.length; appendedCount += windowElements) {
@@ -216,7 +217,7 @@ async function writeChangedWindows(
   return makeStoredElements(base.family, tools.ids.make(), windows, groups, [...base.references, ...shownItems]);
 }
 
-/** Finds the groups of all windows. Their pack indexes are usually in memory. */
+/** Finds the groups of all windows. Usually, the windows are in memory. */
 async function findGroups(
   loader: ElementLoader,
   base: StoredElements,

@@ -15,7 +15,7 @@ const firstTextBytes = 64 * 1024;
 /** Number of entries of an array (elements or appearances) between checks of the time. */
 const entriesAtOnce = 1024;
 
-/** Collects the elements of a window: texts in one buffer, numbers in flat arrays. It is reused for the next window. */
+/** Collects the elements of a window: texts in one buffer, numbers in flat arrays. A draft is reused for later windows. */
 export class WindowDraft {
   count = 0;
   #texts = Buffer.allocUnsafe(firstTextBytes);
@@ -27,7 +27,7 @@ export class WindowDraft {
   #details = new Float64Array(0);
   #appearanceIndices = new Uint32Array(0);
   #appearances = new AppearanceTable();
-  /** `null` if the cells of some element are not known. */
+  /** `null` if the cells of some element are unknown. */
   #table: TableDraft | null = new TableDraft();
 
   constructor(readonly layout: PackLayout = defaultPackLayout) {}
@@ -43,17 +43,17 @@ export class WindowDraft {
     this.#table = new TableDraft();
   }
 
-  /** The table of the elements; `null` if the cells of some element are not known. */
+  /** The table of the elements. `null` if the cells of some element are unknown. */
   get table(): TableDraft | null {
     return this.#table;
   }
 
   #grow(): void {
     this.#capacity = Math.max(firstCapacity, this.#capacity * 4);
-    const enlarge = <T extends Uint32Array | Float64Array>(old: T, make: new (length: number) => T, width: number): T => {
-      const array = new make(this.#capacity * width);
-      array.set(old);
-      return array;
+    const enlarge = <T extends Uint32Array | Float64Array>(array: T, ArrayType: new (length: number) => T, width: number): T => {
+      const largerArray = new ArrayType(this.#capacity * width);
+      largerArray.set(array);
+      return largerArray;
     };
     this.#textEnds = enlarge(this.#textEnds, Uint32Array, 1);
     this.#ids = enlarge(this.#ids, Uint32Array, 3);
@@ -62,25 +62,25 @@ export class WindowDraft {
     this.#appearanceIndices = enlarge(this.#appearanceIndices, Uint32Array, 1);
   }
 
-  /** Reserves space for the text of the next element. @returns where to write it; {@link add} then gets its actual length. */
+  /** Reserves space for the text of the next element. @returns where to write the text, whose actual length the caller then gives to {@link add}. */
   reserve(bytes: number): { buffer: Buffer; offset: number } {
-    const needed = this.#textBytes + bytes;
-    if (needed > this.#texts.length) {
-      const larger = Buffer.allocUnsafe(Math.max(needed, this.#texts.length * 2));
-      this.#texts.copy(larger, 0, 0, this.#textBytes);
-      this.#texts = larger;
+    const neededBytes = this.#textBytes + bytes;
+    if (neededBytes > this.#texts.length) {
+      const largerBuffer = Buffer.allocUnsafe(Math.max(neededBytes, this.#texts.length * 2));
+      this.#texts.copy(largerBuffer, 0, 0, this.#textBytes);
+      this.#texts = largerBuffer;
     }
     return { buffer: this.#texts, offset: this.#textBytes };
   }
 
-  /** Adds an element whose text was written where {@link reserve} said. @param measures of the element, if they are known. */
+  /** Adds an element whose text the caller has written where {@link reserve} said. @param measures measures of the element, if they are known. */
   add(element: AnnotationElement, id: string, box: BoundingBox, textBytes: number, measures?: Measures): void {
     const appearanceIndex = this.#appearances.findOrAdd(element);
     this.#table?.add(cellsOf(element, box, measures));
     this.#add(appearanceIndex, id, box, textBytes);
   }
 
-  /** Like {@link add}, for an element whose stored appearance is known. If `cells` is missing, the window gets no table. */
+  /** Like {@link add}, for an element whose stored appearance is known. If its cells are unknown, the window gets no table. */
   addWithAppearance(
     { appearance, group, cells = null }: { appearance: string; group: string | null; cells?: ElementCells | null },
     id: string,
@@ -111,17 +111,17 @@ export class WindowDraft {
     this.count = index + 1;
   }
 
-  /** Counts the elements of each group; `null` is the key of elements without a group. */
+  /** Counts the elements of each group. The key of elements without a group is `null`. */
   async countGroups(): Promise<Map<string | null, number>> {
-    const groups = new Map<string | null, number>();
+    const countByGroup = new Map<string | null, number>();
     const counts = new Uint32Array(this.#appearances.texts.length);
     for (let i = 0; i < this.count; i += 1) counts[this.#appearanceIndices[i] as number]! += 1;
     for (const [appearanceIndex, count] of counts.entries()) {
       const group = this.#appearances.groups[appearanceIndex] as string | null;
-      groups.set(group, (groups.get(group) ?? 0) + count);
+      countByGroup.set(group, (countByGroup.get(group) ?? 0) + count);
       if (appearanceIndex % entriesAtOnce === 0 && isSliceOver()) await nextSlice();
     }
-    return groups;
+    return countByGroup;
   }
 
   /** Sorts the elements by size class, large ones first, then along a space-filling curve. @returns their original positions. */
@@ -152,9 +152,9 @@ export class WindowDraft {
       keys[i] = (sizeClasses - sizeClassOf(size)) * 2 ** 48 + alongCurve * 2 ** 16 + i;
       if (i % entriesAtOnce === 0 && isSliceOver()) await nextSlice();
     }
-    const sorted = await sortInSlices(keys);
+    const sortedKeys = await sortInSlices(keys);
     const order = new Uint32Array(count);
-    for (let i = 0; i < count; i += 1) order[i] = (sorted[i] as number) % 65_536;
+    for (let i = 0; i < count; i += 1) order[i] = (sortedKeys[i] as number) % 65_536;
     return order;
   }
 
@@ -189,27 +189,27 @@ export class WindowDraft {
     const rows = createRows(members.length);
     const text = Buffer.allocUnsafeSlow(bytes);
     const indexInPackByAppearance = new Map<number, number>();
-    let written = 0;
+    let textOffset = 0;
     for (let i = 0; i < members.length; i += 1) {
-      const at = members[i] as number;
-      const end = this.#textEnds[at] as number;
-      const length = this.#textBytesOf(at);
-      this.#texts.copy(text, written, end - length, end);
-      written += length;
-      rows.positions[i] = at;
+      const position = members[i] as number;
+      const end = this.#textEnds[position] as number;
+      const length = this.#textBytesOf(position);
+      this.#texts.copy(text, textOffset, end - length, end);
+      textOffset += length;
+      rows.positions[i] = position;
       rows.textLengths[i] = length;
-      rows.details[i] = this.#details[at] as number;
-      const box = at * numbersPerBox;
-      rows.lowx[i] = this.#boxes[box] as number;
-      rows.lowy[i] = this.#boxes[box + 1] as number;
-      rows.lowz[i] = this.#boxes[box + 2] as number;
-      rows.highx[i] = this.#boxes[box + 3] as number;
-      rows.highy[i] = this.#boxes[box + 4] as number;
-      rows.highz[i] = this.#boxes[box + 5] as number;
-      rows.ids.high[i] = this.#ids[at * 3] as number;
-      rows.ids.middle[i] = this.#ids[at * 3 + 1] as number;
-      rows.ids.low[i] = this.#ids[at * 3 + 2] as number;
-      const appearanceIndex = this.#appearanceIndices[at] as number;
+      rows.details[i] = this.#details[position] as number;
+      const boxStart = position * numbersPerBox;
+      rows.lowx[i] = this.#boxes[boxStart] as number;
+      rows.lowy[i] = this.#boxes[boxStart + 1] as number;
+      rows.lowz[i] = this.#boxes[boxStart + 2] as number;
+      rows.highx[i] = this.#boxes[boxStart + 3] as number;
+      rows.highy[i] = this.#boxes[boxStart + 4] as number;
+      rows.highz[i] = this.#boxes[boxStart + 5] as number;
+      rows.ids.high[i] = this.#ids[position * 3] as number;
+      rows.ids.middle[i] = this.#ids[position * 3 + 1] as number;
+      rows.ids.low[i] = this.#ids[position * 3 + 2] as number;
+      const appearanceIndex = this.#appearanceIndices[position] as number;
       let indexInPack = indexInPackByAppearance.get(appearanceIndex);
       if (indexInPack === undefined) {
         indexInPack = rows.appearanceTexts.length;
@@ -226,7 +226,7 @@ export class WindowDraft {
 const curveCellsPerAxis = 65_536;
 const sizeClasses = 15;
 
-/** Size class of a box: one for each power of 4. Packs of large shapes come first, so that a view of the whole slide reads few. */
+/** Returns the size class of a box. There is one class for each power of 4. Packs of large shapes come first, so that a view of the whole slide reads few packs. */
 function sizeClassOf(size: number): number {
   return Math.max(0, Math.min(sizeClasses, Math.floor(Math.log2(size + 1) / 2)));
 }
@@ -236,7 +236,7 @@ function curveCellOf(value: number): number {
   return Number.isFinite(value) ? Math.max(0, Math.min(curveCellsPerAxis - 1, Math.floor(value))) : 0;
 }
 
-/** Position along a Hilbert curve through 65,536 × 65,536 cells. */
+/** Computes the position of a cell along a Hilbert curve through 65,536 × 65,536 cells. */
 function hilbertPosition(cellX: number, cellY: number): number {
   let [x, y, alongCurve] = [cellX, cellY, 0];
   for (let side = curveCellsPerAxis / 2; side > 0; side >>= 1) {

@@ -7,9 +7,9 @@ import type { WindowWriter } from './window-writer.js';
 
 /**
  * Updates the table of a window whose packs have changed. Stored packs never change, so a segment stays valid for those of its packs
- * that still exist, and most edits write no segment. When many packs are in no segment, one is written for them.
+ * that still exist, and most edits write no segment. When many packs are in no segment, a new segment is written for them.
  *
- * @param previousSegments the segments before the change: the ids of the parts of each.
+ * @param previousSegments the segments before the change. Each segment is a list of the ids of its parts.
  * @param livePacks the packs after the change.
  * @returns the segments after the change.
  */
@@ -35,7 +35,7 @@ export async function updateTable(
   }
   const loosePacks = livePacks.filter(({ id }) => !coveredIds.has(id));
   if (loosePacks.length <= layout.maxLoosePacks) return segments;
-  // Some of these packs may not be stored yet.
+  // Packs of the current edit may not be stored yet, and must be before they are loaded below.
   await writer.finish();
   const isFull = segments.length >= layout.maxSegments;
   const packs = isFull ? livePacks : loosePacks;

@@ -36,7 +36,7 @@ export class Editing implements ElementEditing {
     this.#tools = { ...tools, loader: tools.loader.withRecords(this.#pending) };
   }
 
-  /** Runs `makeChanges` and stores the records of its changes. If it fails, nothing is kept. */
+  /** Runs `makeChanges` and stores the records of its changes. If `makeChanges` fails, nothing remains stored. */
   static async begin<Value>(
     tools: ChangeTools,
     makeChanges: (editing: ElementEditing) => Promise<Value>,
@@ -53,7 +53,7 @@ export class Editing implements ElementEditing {
       await editing.#firstElementsWrite?.discard();
       throw error;
     });
-    // If the first elements were created, nothing else was changed.
+    // If the first elements were created, no other change was made.
     if (editing.#firstElementsWrite !== null) return editing.#firstElementsWrite.map(async () => write.value);
     return write.map(async (value) => {
       await editing.#pending.flush();
@@ -63,11 +63,11 @@ export class Editing implements ElementEditing {
 
   async preload(stored: StoredElements, ids: readonly string[]): Promise<void> {
     if (stored.count === 0 || ids.length === 0) return;
-    const locating =
+    const preloading =
       ids.length > maxPreloadedElements
         ? undefined
         : locateElements(this.#tools.loader, stored, ids, this.signal, maxPreloadedElements);
-    await Promise.all([this.#takeLease(stored), locating]);
+    await Promise.all([this.#takeLease(stored), preloading]);
   }
 
   async #takeLease({ family }: StoredElements): Promise<void> {
@@ -92,11 +92,11 @@ export class Editing implements ElementEditing {
     const { overlaySizes } = options;
     const tools = overlaySizes === undefined ? this.#tools : { ...this.#tools, overlaySizes };
     if (base.count === 0) {
-      const created = await createElements(tools, base, changes, options);
-      this.#firstElementsWrite = created;
-      return created.value;
+      const write = await createElements(tools, base, changes, options);
+      this.#firstElementsWrite = write;
+      return write.value;
     }
-    const { writtenCount } = this.#pending;
+    const { addedCount } = this.#pending;
     try {
       return await changeElements(tools, base, changes, {
         ...options,
@@ -104,7 +104,7 @@ export class Editing implements ElementEditing {
         takeLease: () => this.#takeLease(base),
       });
     } catch (error) {
-      await this.#pending.undo(writtenCount);
+      await this.#pending.undo(addedCount);
       throw error;
     }
   }

@@ -2,16 +2,16 @@ import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import { sortInSlices } from '../../../../core/concurrency/sort-in-slices.js';
 import { BadParameterError } from '../../../../errors.js';
 
-/** Longest JSON text of one element in bytes: about 1.5 million points. */
+/** Maximum length of the JSON text of one element in bytes, enough for about 1.5 million points. */
 export const maxElementBytes = 32 * 1024 * 1024;
 /** Maximum size in bytes of a body outside its lists of elements. */
 export const maxBytesOutsideLists = 8 * 1024 * 1024;
-/** Maximum number of groups of an annotation, because its document and lists of annotations contain them all. */
+/** Maximum number of groups of an annotation. The annotation's document and lists of annotations contain all its groups. */
 const maxGroups = 65_536;
-/** Maximum total length of the names of an annotation's groups in UTF-16 units, because its document contains them. */
+/** Maximum total length of the names of an annotation's groups, in UTF-16 units. */
 const maxTotalGroupLength = 1024 * 1024;
 
-/** The error for an element that is too long to store. */
+/** Makes the error for an element that is too long to store. */
 export function elementTooLongError(index: number): BadParameterError {
   return new BadParameterError(`elements[${index}] is longer than ${maxElementBytes} bytes.`);
 }
@@ -19,7 +19,7 @@ export function elementTooLongError(index: number): BadParameterError {
 /** Number of groups between checks of the time. */
 const groupsAtOnce = 1024;
 
-/** @throws BadParameterError if an annotation has too many groups, or their names are too long. */
+/** @throws BadParameterError if the groups are too many, or their names are too long in total. */
 export function checkGroupLimits(groups: ReadonlySet<string | null>): void {
   if (groups.size > maxGroups) throw new BadParameterError(`The elements have more than ${maxGroups} distinct groups.`);
   let length = 0;
@@ -32,24 +32,24 @@ export function checkGroupLimits(groups: ReadonlySet<string | null>): void {
 }
 
 /**
- * Returns the distinct groups as a document lists them: sorted, `null` last. Unpaired surrogates become U+FFFD, because not every
- * database keeps them.
+ * Returns the distinct groups in the order in which a document lists them: sorted, with `null` last. Unpaired surrogates become U+FFFD,
+ * because not every database keeps them.
  */
 export async function sortGroups(groups: Iterable<string | null>): Promise<(string | null)[]> {
-  const distinct = new Set<string>();
+  const distinctNames = new Set<string>();
   let hasNull = false;
   let seenCount = 0;
   for (const group of groups) {
     if (group === null) hasNull = true;
-    else distinct.add(Buffer.from(group).toString());
+    else distinctNames.add(Buffer.from(group).toString());
     seenCount += 1;
     if (seenCount % groupsAtOnce === 0 && isSliceOver()) await nextSlice();
   }
-  const names = [...distinct];
+  const names = [...distinctNames];
   const order = await sortInSlices(Uint32Array.from(names.keys()), (a, b) =>
     (names[a] as string) < (names[b] as string) ? -1 : 1,
   );
-  const sorted: (string | null)[] = [];
-  for (const index of order) sorted.push(names[index] as string);
-  return hasNull ? [...sorted, null] : sorted;
+  const sortedNames: string[] = [];
+  for (const index of order) sortedNames.push(names[index] as string);
+  return hasNull ? [...sortedNames, null] : sortedNames;
 }

@@ -1,34 +1,34 @@
 /** Runs a limited number of tasks at the same time. After a failure, no further task is started. */
 export class TaskLimit {
-  readonly #running = new Set<Promise<void>>();
+  readonly #runningTasks = new Set<Promise<void>>();
   #failure: { error: unknown } | null = null;
 
   constructor(private readonly maxRunning: number) {}
 
-  /** Waits until fewer tasks than the limit are running, then starts this one. @throws the error of an earlier task. */
+  /** Waits until fewer tasks than the limit are running, then starts this one. @throws the error of an earlier task that failed. */
   async start(task: () => Promise<void>): Promise<void> {
-    while (this.#running.size >= this.maxRunning) await Promise.race(this.#running);
-    this.#check();
-    const running: Promise<void> = task()
+    while (this.#runningTasks.size >= this.maxRunning) await Promise.race(this.#runningTasks);
+    this.#throwFailure();
+    const runningTask: Promise<void> = task()
       .catch((error: unknown) => {
         this.#failure ??= { error };
       })
-      .finally(() => this.#running.delete(running));
-    this.#running.add(running);
+      .finally(() => this.#runningTasks.delete(runningTask));
+    this.#runningTasks.add(runningTask);
   }
 
-  /** Waits until all tasks have ended. @throws the error of the first that failed. */
+  /** Waits until all tasks have ended. @throws the error of the first task that failed. */
   async finish(): Promise<void> {
-    await Promise.all(this.#running);
-    this.#check();
+    await Promise.all(this.#runningTasks);
+    this.#throwFailure();
   }
 
   /** Waits until all tasks have ended. Does not throw. */
   async settle(): Promise<void> {
-    await Promise.all(this.#running);
+    await Promise.all(this.#runningTasks);
   }
 
-  #check(): void {
+  #throwFailure(): void {
     if (this.#failure !== null) throw this.#failure.error;
   }
 }

@@ -1,11 +1,11 @@
 import { BadParameterError } from '../../../../errors.js';
 
-/** The error for a body that is not JSON, with the message that existing clients expect. */
+/** Makes the error for a body that is not JSON, with the message that existing clients expect. */
 export function invalidJsonError(extra: string): BadParameterError {
   return new BadParameterError('Invalid JSON passed in request body.', { details: { extra } });
 }
 
-/** Number of keys at all depths of a parsed value. */
+/** Counts the keys at all depths of a parsed value. */
 export function countKeys(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0;
   let count = 0;

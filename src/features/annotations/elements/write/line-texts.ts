@@ -9,17 +9,24 @@ import { countKeys } from './json-text.js';
 
 type Line = Extract<AnnotationElement, { type: 'polyline' | 'arrow' }>;
 
-/** Replaces the points of a line while everything else in it is checked. */
+/** Takes the place of a line's points while the rest of the line is checked. */
 const placeholderPoints = [
   [0, 0, 0],
   [0, 0, 0],
 ];
 /**
- * Maximum number of texts to remember, and maximum length of each. These are texts without id and points, so elements without
- * measurements have few different ones.
+ * Maximum number of texts to remember, and maximum length of each. Ids and points are left out of these texts, so that elements without
+ * measurements have few different texts.
  */
 const maxKnownTexts = 256;
 const maxKnownTextLength = 4096;
+
+/** A line without its points. */
+interface KnownLine {
+  line: Line;
+  /** Number of keys in the line, at all depths. */
+  keyCount: number;
+}
 
 /** A valid polyline or arrow of a slice, whose points were read directly from its text. */
 export class LineText {
@@ -36,16 +43,16 @@ export class LineText {
 }
 
 /**
- * Reads arrows, and polylines without holes, from texts that can be stored unchanged. Makes no object for each position, which would take
- * most of the time.
+ * Reads arrows, and polylines without holes, from texts that can be stored unchanged. It makes no objects for positions, because these
+ * would take most of the time.
  */
 export class LineTexts {
   readonly #reader = new PositionReader();
-  /** Checked elements by their text without id, in which a 0 replaces the points; `null` for texts of other or invalid elements. */
-  readonly #knownLines = new Map<string, { line: Line; keys: number } | null>();
+  /** Checked lines by their text without id, in which a 0 replaces the points. `null` for texts of other elements and of invalid lines. */
+  readonly #knownLines = new Map<string, KnownLine | null>();
   #bytes: Buffer = Buffer.alloc(0);
   #encoding: 'latin1' | 'utf8' | null = null;
-  /** Offset of the next {@link pointsBeginning}. */
+  /** Offset at which {@link pointsBeginning} occurs next. */
   #nextPointsOffset = 0;
 
   constructor(private readonly validate: ElementValidator) {}
@@ -72,36 +79,36 @@ export class LineTexts {
     if (positions === null) return null;
     const points = { start: pointsStart, end: positions.end };
     const { text, id } = textWithoutPoints(this.#bytes, { start, end }, points, this.#encoding);
-    const known = this.#findOrParseLine(text, firstIndex + i);
-    if (known === null) return null;
-    const { line } = known;
+    const knownLine = this.#findOrParseLine(text, firstIndex + i);
+    if (knownLine === null) return null;
+    const { line, keyCount } = knownLine;
     // If a key is repeated, the text has more keys than the element.
-    if (known.keys + (id === undefined ? 0 : 1) !== keyCounts[i] || (id !== undefined && line.id !== undefined)) return null;
+    if (keyCount + (id === undefined ? 0 : 1) !== keyCounts[i] || (id !== undefined && line.id !== undefined)) return null;
     const count = (positions.to - positions.from) / 3;
     if (line.type === 'arrow' ? count !== 2 : count < 2) return null;
     return new LineText(line, id ?? line.id, positions);
   }
 
-  #findOrParseLine(rest: string, index: number): { line: Line; keys: number } | null {
-    let known = this.#knownLines.get(rest);
-    if (known === undefined) {
-      known = this.#parseLine(rest, index);
-      if (this.#knownLines.size < maxKnownTexts && rest.length <= maxKnownTextLength) this.#knownLines.set(rest, known);
+  #findOrParseLine(text: string, index: number): KnownLine | null {
+    let knownLine = this.#knownLines.get(text);
+    if (knownLine === undefined) {
+      knownLine = this.#parseLine(text, index);
+      if (this.#knownLines.size < maxKnownTexts && text.length <= maxKnownTextLength) this.#knownLines.set(text, knownLine);
     }
-    return known;
+    return knownLine;
   }
 
-  #parseLine(rest: string, index: number): { line: Line; keys: number } | null {
+  #parseLine(text: string, index: number): KnownLine | null {
     try {
-      const value = JSON.parse(rest) as Record<string, unknown>;
-      // `points` may have been a key in `user` instead of the key of the line.
+      const value = JSON.parse(text) as Record<string, unknown>;
+      // The points that were replaced may belong to a key `points` in `user` instead of to the line.
       if (value.points !== 0 || value.holes !== undefined) return null;
-      const keys = countKeys(value);
+      const keyCount = countKeys(value);
       value.points = placeholderPoints;
       const line = this.validate(value, index);
       // If the validator dropped something, it returns another object.
-      const isSame = (line as unknown) === value;
-      return isSame && (line.type === 'polyline' || line.type === 'arrow') ? { line, keys } : null;
+      const isUnchanged = (line as unknown) === value;
+      return isUnchanged && (line.type === 'polyline' || line.type === 'arrow') ? { line, keyCount } : null;
     } catch (error) {
       // The caller then parses the whole element, which throws the error.
       if (error instanceof SyntaxError || error instanceof LargeImageError) return null;

@@ -1,4 +1,4 @@
-/** Paths to lists of elements in a body; `*` stands for any entry of a list. */
+/** Paths to the lists of elements in a body. `*` stands for any entry of a list. */
 const listPaths: ReadonlySet<string> = new Set([
   'elements',
   'annotation.elements',
@@ -8,7 +8,7 @@ const listPaths: ReadonlySet<string> = new Set([
   '*.features',
 ]);
 
-/** Maximum depth of containers on a path. */
+/** Maximum number of containers on a path. */
 const maxPathDepth = 4;
 /** Maximum number of bytes of a key to keep. Longer keys are not on any path. */
 const maxKeyLength = 64;
@@ -18,7 +18,7 @@ const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d];
 
 interface Container {
   isObject: boolean;
-  /** Key of the member that is being read; `*` in a list. */
+  /** Key of the member that is being read. `*` in a list. */
   key: string;
 }
 
@@ -34,12 +34,16 @@ export class ListFinder {
   #keyBytes: number[] | null = null;
   #entryIndex = 0;
 
-  /** Index of the entry of the body that is being read; `null` if the body is not a list. */
+  /** Index of the body's entry that is being read. `null` if the body is not a list. */
   get entryIndex(): number | null {
     return this.#containers[0]?.isObject === false ? this.#entryIndex : null;
   }
 
-  /** Reads from `from` to `limit`. @returns the offset after the bracket that opens the next list, and its key; `null` if there is none. */
+  /**
+   * Reads from `from` to `limit`, or to the bracket that opens the next list of elements.
+   *
+   * @returns the offset after the bytes that were read, and the key of the list; `null` if there is none.
+   */
   findNextList(text: Buffer, from: number, limit: number): { end: number; key: string | null } {
     for (let at = from; at < limit; at += 1) {
       const byte = text[at] as number;
@@ -100,7 +104,7 @@ export class ListFinder {
   }
 }
 
-/** Decodes a key. A key that is not on any path becomes `?`, so that a dot or star in it cannot be taken for part of a path. */
+/** Decodes a key. Keys that are on no path become `?`, so that a dot or star in a key cannot be taken for part of a path. */
 function decodeKey(raw: string): string {
   let key = raw;
   try {

@@ -30,49 +30,50 @@ export interface ListContext {
   windowWriter: WindowWriter;
   draftPool: DraftPool;
   signal: AbortSignal | undefined;
-  /** Creates the family; called before the first record is stored. */
+  /** Creates the family. Called before the first record is stored. */
   createFamily: () => Promise<void>;
   /** Tells background work that elements are being written. */
   recordActivity: () => void;
 }
 
-/** Two drafts: one is filled while the other is packed, compressed and stored. */
+/** A pool of two drafts: one is filled while the other is packed, compressed and stored. */
 export class DraftPool {
-  readonly #free: WindowDraft[];
-  #storing: Promise<void> = Promise.resolve();
+  readonly #freeDrafts: WindowDraft[];
+  /** Resolves when the last draft is stored. */
+  #lastStore: Promise<void> = Promise.resolve();
 
   constructor(layout: PackLayout) {
-    this.#free = [new WindowDraft(layout), new WindowDraft(layout)];
+    this.#freeDrafts = [new WindowDraft(layout), new WindowDraft(layout)];
   }
 
-  /** Waits for a draft that is not being stored. It is empty. */
+  /** Waits until a draft is not being stored, and returns this empty draft. */
   async takeFreeDraft(): Promise<WindowDraft> {
-    if (this.#free.length === 0) await this.#storing;
+    if (this.#freeDrafts.length === 0) await this.#lastStore;
     // Each draft is returned before the next one is stored.
-    return this.#free.pop() as WindowDraft;
+    return this.#freeDrafts.pop() as WindowDraft;
   }
 
   /** Starts to store a draft, once the previous one is stored. @throws the error of storing an earlier draft. */
   async store(draft: WindowDraft, write: (draft: WindowDraft) => Promise<void>): Promise<void> {
-    await this.#storing;
-    const storing = write(draft).finally(() => {
+    await this.#lastStore;
+    const storePromise = write(draft).finally(() => {
       draft.clear();
-      this.#free.push(draft);
+      this.#freeDrafts.push(draft);
     });
-    // The next caller that waits throws the error; until then, it must not count as unhandled.
-    storing.catch(() => undefined);
-    this.#storing = storing;
+    // The next call that waits throws the error. Until then, the error must not count as unhandled.
+    storePromise.catch(() => undefined);
+    this.#lastStore = storePromise;
   }
 
   /** Waits until everything is stored. @throws the error of storing. */
   async finish(): Promise<void> {
-    await this.#storing;
+    await this.#lastStore;
   }
 }
 
 /** Number of elements between checks of the time. */
 const elementsAtOnce = 64;
-/** Number of bytes inserted before the text of an element without an id. */
+/** Maximum number of bytes that are inserted into the text of an element without an id. */
 const idPrefixBytes = '{"id":"",'.length + 24;
 
 /** Checks the elements of one list as they arrive and stores them window by window. */
@@ -89,7 +90,7 @@ export class ListWriter {
     this.#sizes = new KnownOverlaySizes(context.brand, context.overlaySizes);
   }
 
-  /** Number of elements so far. */
+  /** Number of elements that were added so far. */
   get count(): number {
     return this.#count;
   }
@@ -98,7 +99,7 @@ export class ListWriter {
    * Checks the next elements and adds them.
    *
    * @param elements parsed elements, or {@link LineText}s of the slice.
-   * @param slice contains the texts of exactly these elements; those that are canonical are stored unchanged.
+   * @param slice contains the texts of exactly these elements. Canonical texts are stored unchanged.
    */
   async add(elements: readonly unknown[], slice?: ElementSlice): Promise<void> {
     this.context.signal?.throwIfAborted();
@@ -111,15 +112,15 @@ export class ListWriter {
       }
       const line = value instanceof LineText ? value : null;
       const element = line?.element ?? this.context.validate(value, this.#count);
-      const givenId = line === null ? element.id : line.id;
-      if (givenId !== undefined && !this.#ids.add(givenId)) throw duplicateIdError(givenId, this.#count);
+      const ownId = line === null ? element.id : line.id;
+      if (ownId !== undefined && !this.#ids.add(ownId)) throw duplicateIdError(ownId, this.#count);
       if (this.#sizes.isSizeMissing(element)) await this.#sizes.loadSize(element);
       const draft = this.#draft ?? (await this.#nextDraft());
-      const id = givenId ?? this.context.ids.make();
+      const id = ownId ?? this.context.ids.make();
       // If the validator dropped something, it returns another object.
-      const isAsSent =
+      const isTextUnchanged =
         line !== null || (element === value && slice?.isCanonical[i] === 1 && hasKeyCount(element, slice.keyCounts[i]!));
-      const bytes = isAsSent ? copyText(draft, slice!, i, id, givenId !== undefined) : writeText(draft, element, id);
+      const bytes = isTextUnchanged ? copyText(draft, slice!, i, id, ownId !== undefined) : writeText(draft, element, id);
       if (bytes > maxElementBytes) throw elementTooLongError(this.#count);
       if (line === null) draft.add(element, id, boundingBox(element, this.#sizes.sizeOf(element)), bytes);
       else draft.add(element, id, boxOfLine(line.positions), bytes, measureOutline(line.positions, line.isClosed));
@@ -175,7 +176,7 @@ export class ListWriter {
   }
 }
 
-/** The stored elements of an annotation without any. */
+/** The stored elements of an annotation that has none. */
 export const noElements: StoredElements = {
   family: '',
   content: '',
@@ -187,7 +188,7 @@ export const noElements: StoredElements = {
   references: [],
 };
 
-/** Makes the value for the document of an annotation. @param windows in original order. */
+/** Makes the value for the document of an annotation. @param windows the windows in original order. */
 export async function makeStoredElements(
   family: string,
   content: string,
@@ -209,21 +210,21 @@ export async function makeStoredElements(
   };
 }
 
-/** Whether an element has this number of keys. A text with repeated keys has more than the element that was parsed from it. */
+/** Whether an element has this number of keys. If its text repeats a key, the text has more keys than the parsed element. */
 function hasKeyCount(element: AnnotationElement, keyCount: number): boolean {
   let count = 0;
   for (const _key in element) count += 1;
   return count === keyCount || countKeys(element) === keyCount;
 }
 
-/** Copies the text of an element from a slice to a draft, and adds its id if it has none. @returns the length in bytes. */
+/** Copies the text of an element from a slice to a draft, and adds the id if the text has none. @returns the length in bytes. */
 function copyText(draft: WindowDraft, slice: ElementSlice, i: number, id: string, hasId: boolean): number {
   const start = slice.starts[i] as number;
   const end = slice.ends[i] as number;
   const { buffer, offset } = draft.reserve(end - start + idPrefixBytes);
   if (hasId) return slice.bytes.copy(buffer, offset, start, end);
-  const written = buffer.write(`{"id":"${id}",`, offset, 'latin1');
-  return written + slice.bytes.copy(buffer, offset + written, start + 1, end);
+  const prefixBytes = buffer.write(`{"id":"${id}",`, offset, 'latin1');
+  return prefixBytes + slice.bytes.copy(buffer, offset + prefixBytes, start + 1, end);
 }
 
 /** Writes an element to a draft as JSON text. @returns the length in bytes. */
@@ -234,7 +235,7 @@ function writeText(draft: WindowDraft, element: AnnotationElement, id: string): 
   return buffer.write(text, offset, 'utf8');
 }
 
-/** JSON text of an element as it is stored. */
+/** Makes the JSON text under which an element is stored. */
 export function elementText(element: AnnotationElement, id: string): string {
   return JSON.stringify(element.id === undefined ? { ...element, id } : element);
 }

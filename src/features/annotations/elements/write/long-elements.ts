@@ -12,7 +12,7 @@ import type { FeatureElements, LongElement, LongFunctions, Refusal } from './lon
 const timeoutMs = 60_000;
 const memoryMiB = 2048;
 
-/** Checks and converts, in a thread, single elements that would block the event loop. */
+/** Checks and converts single elements that are so long that they would block the event loop. This happens in a thread. */
 export class LongElements {
   readonly #threads = new ThreadPool<LongFunctions>({
     program: findProgram(import.meta.url, { source: './long-thread.ts', built: 'long-thread' }),
@@ -27,34 +27,35 @@ export class LongElements {
   /**
    * Checks an element.
    *
-   * @param element its JSON text, whose buffer is transferred, or the element itself.
-   * @throws BadParameterError if the text is not JSON, the error from `makeError` if the element is not valid, or the signal's reason
-   * if it is aborted.
+   * @param element the element, or its JSON text. The buffer of a text is transferred to the thread.
+   * @throws BadParameterError if the text is not JSON. Throws the error from `makeError` if the element is not valid, and the signal's
+   * reason when it aborts.
    */
   async check(element: unknown, { name, newId, sizes, makeError = schemaError, signal }: CheckOptions): Promise<LongElement> {
     const text = element instanceof Uint8Array ? element : await jsonBytes(element);
-    const checked = await this.#threads.run(
+    const result = await this.#threads.run(
       'check',
       { text, brand: this.brand, name, newId },
       { inputName: name, signal, ...transferOptionsOf(text) },
     );
-    if ('problem' in checked) throw malformedError(checked) ?? makeError(checked.problem);
-    const { overlay } = checked;
-    if (overlay === null) return checked;
+    if ('problem' in result) throw malformedError(result) ?? makeError(result.problem);
+    const { overlay } = result;
+    if (overlay === null) return result;
     if (sizes.isSizeMissing(overlay)) await sizes.loadSize(overlay);
     const box = boundingBox(overlay, sizes.sizeOf(overlay));
-    return { ...checked, box, cells: { ...checked.cells, ...measure(overlay, box) } };
+    return { ...result, box, cells: { ...result.cells, ...measure(overlay, box) } };
   }
 
   /**
-   * Makes elements from the JSON text of a GeoJSON feature, whose buffer is transferred. @throws BadParameterError that names the
-   * feature, or the signal's reason if it is aborted.
+   * Makes elements from the JSON text of a GeoJSON feature. The buffer of the text is transferred to the thread.
+   *
+   * @throws BadParameterError that names the feature. Also throws the signal's reason when it aborts.
    */
   async readFeature(text: Uint8Array, index: number, signal?: AbortSignal): Promise<FeatureElements> {
     const options = { inputName: `GeoJSON feature ${index}`, signal, ...transferOptionsOf(text) };
-    const read = await this.#threads.run('readFeature', { text, brand: this.brand, index }, options);
-    if ('problem' in read) throw malformedError(read) ?? new BadParameterError(read.problem);
-    return read;
+    const result = await this.#threads.run('readFeature', { text, brand: this.brand, index }, options);
+    if ('problem' in result) throw malformedError(result) ?? new BadParameterError(result.problem);
+    return result;
   }
 
   /** Stops the thread. */
@@ -67,7 +68,7 @@ export class LongElements {
 export interface CheckOptions {
   /** Name of the element in messages. */
   name: string;
-  /** The id for an element without one. */
+  /** The id that the element gets if it has none. */
   newId: string;
   sizes: KnownOverlaySizes;
   makeError?: MakeError;
@@ -78,7 +79,7 @@ function malformedError({ problem, isMalformed }: Refusal): BadParameterError | 
   return isMalformed ? invalidJsonError(problem) : null;
 }
 
-/** Transfers a text to the thread if its buffer contains nothing else, because copying it would block the event loop. */
+/** Makes the options to transfer a text to the thread. A text that shares its buffer is copied instead, which blocks the event loop longer. */
 function transferOptionsOf({ buffer, byteLength }: Uint8Array): { transfer: ArrayBuffer[] } {
   return { transfer: buffer instanceof ArrayBuffer && buffer.byteLength === byteLength ? [buffer] : [] };
 }

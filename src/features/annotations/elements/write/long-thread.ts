@@ -12,14 +12,14 @@ import { AppearanceTable } from '../read/appearances.js';
 export interface Refusal {
   /** The error message. */
   problem: string;
-  /** True if it is not JSON. */
+  /** True if the input is not JSON. */
   isMalformed?: true;
 }
 
-/** A long element that passed validation, as it is stored. */
+/** A long element that passed validation, in the form in which it is stored. */
 export interface LongElement {
   id: string;
-  /** Whether the element had an id. */
+  /** Whether the element had an id before it was checked. */
   hasOwnId: boolean;
   text: Uint8Array;
   /** See AppearanceTable. */
@@ -27,18 +27,21 @@ export interface LongElement {
   group: string | null;
   box: BoundingBox;
   cells: ElementCells;
-  /** An image or pixelmap without its values; otherwise `null`. The caller computes its box again when it knows the size of its image. */
+  /**
+   * The element without its values if it is an image or pixelmap, otherwise `null`. The caller computes the element's box again when it
+   * knows the size of the image.
+   */
   overlay: AnnotationElement | null;
 }
 
-/** @throws the error if it is not about the input. */
+/** Converts an error to a refusal. @throws the error if the input did not cause it. */
 function toRefusal(error: unknown): Refusal {
   if (error instanceof SyntaxError) return { problem: error.message, isMalformed: true };
   if (error instanceof BadParameterError || error instanceof InvalidError) return { problem: error.message };
   throw error;
 }
 
-/** Checks the JSON text of an element. @param input `name`: its name in messages; `newId`: the id for an element without one. */
+/** Checks the JSON text of an element. @param input `name`: the element's name in messages. `newId`: the id that it gets if it has none. */
 function check(input: { text: Uint8Array; brand: string; name: string; newId: string }): LongElement | Refusal {
   const validate = createElementValidator(input.brand, (detail) => new InvalidError(detail));
   try {
@@ -50,7 +53,7 @@ function check(input: { text: Uint8Array; brand: string; name: string; newId: st
     const text = unsharedBytes(Buffer.from(JSON.stringify(element.id === undefined ? { ...element, id } : element)));
     const box = boundingBox(element);
     const cells = cellsOf(element, box);
-    const checked = {
+    const result = {
       id,
       hasOwnId: element.id !== undefined,
       text,
@@ -60,7 +63,7 @@ function check(input: { text: Uint8Array; brand: string; name: string; newId: st
       cells: { ...cells, user: limitUserValues(cells.user) as ElementCells['user'] },
       overlay: isOverlay ? ({ ...element, values: [] } as unknown as AnnotationElement) : null,
     };
-    return transferBytes(checked, text);
+    return transferBytes(result, text);
   } catch (error) {
     return toRefusal(error);
   }
@@ -69,32 +72,32 @@ function check(input: { text: Uint8Array; brand: string; name: string; newId: st
 /** Maximum number of values of `user` to return for the table. */
 const maxUserValues = 10_000;
 
-/** Returns the values of `user` that the table may have columns for. They must be few, because they are copied to the event loop. */
-function limitUserValues(user: unknown, budget = { values: maxUserValues }, remainingDepth = 16): unknown {
+/** Returns the values of `user` for which the table may have columns. Their number is limited, because they are copied to the main thread. */
+function limitUserValues(user: unknown, budget = { valuesLeft: maxUserValues }, remainingDepth = 16): unknown {
   if (typeof user === 'string') return user.length > maxCellLength ? null : user;
   if (typeof user !== 'object' || user === null) return user;
-  const kept: [string, unknown][] = [];
+  const entries: [string, unknown][] = [];
   for (const [key, value] of Object.entries(user)) {
-    if (budget.values === 0 || remainingDepth === 0) break;
-    budget.values -= 1;
-    kept.push([key, limitUserValues(value, budget, remainingDepth - 1)]);
+    if (budget.valuesLeft === 0 || remainingDepth === 0) break;
+    budget.valuesLeft -= 1;
+    entries.push([key, limitUserValues(value, budget, remainingDepth - 1)]);
   }
-  return Object.fromEntries(kept);
+  return Object.fromEntries(entries);
 }
 
-/**
- * The elements of a GeoJSON feature: their texts in one buffer, where each ends, and the members of the annotation that the feature
- * contains.
- */
+/** The elements made from a GeoJSON feature. */
 export interface FeatureElements {
+  /** The JSON texts of all elements, without separators. */
   text: Uint8Array;
+  /** Offset in `text` at which each element ends. */
   ends: Uint32Array;
+  /** The members of the feature's `properties.annotation`. */
   annotation: Record<string, unknown>;
   /** 1 if the feature has no shape, otherwise 0. */
   skippedCount: number;
 }
 
-/** Makes elements from the JSON text of a GeoJSON feature, without checking them. @param input `index`: that of the feature, for messages. */
+/** Makes elements from the JSON text of a GeoJSON feature, without checking them. @param input `index`: index of the feature, for messages. */
 function readFeature(input: { text: Uint8Array; brand: string; index: number }): FeatureElements | Refusal {
   const reader = createGeoJsonReader(input.brand);
   try {
@@ -110,7 +113,7 @@ function readFeature(input: { text: Uint8Array; brand: string; index: number }):
   }
 }
 
-/** Returns the bytes in a buffer that contains nothing else: a copy unless they are already in one. */
+/** Returns the bytes in a buffer that contains nothing else, and copies them only if necessary. */
 function unsharedBytes(bytes: Buffer): Uint8Array {
   return bytes.length === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes);
 }

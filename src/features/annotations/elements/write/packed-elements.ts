@@ -7,7 +7,7 @@ import { AppearanceTable } from '../read/appearances.js';
 import { createRows, type PackRows } from '../packs/pack.js';
 import { requireColumns, requireText } from '../read/select.js';
 
-/** An element as a pack stores it, while its window is edited. */
+/** An element in the form in which a pack stores it, while its window is edited. */
 export interface PackedElement {
   id: string;
   position: number;
@@ -38,12 +38,12 @@ export function unpackElements(pack: LoadedPack): PackedElement[] {
   });
 }
 
-/** Converts a checked element. */
+/** Converts a checked element to the form in which a pack stores it. */
 export function toPackedElement(
   element: AnnotationElement,
   id: string,
   position: number,
-  overlay: OverlaySize | null,
+  overlaySize: OverlaySize | null,
 ): PackedElement {
   const appearances = new AppearanceTable();
   appearances.findOrAdd(element);
@@ -51,7 +51,7 @@ export function toPackedElement(
     id,
     position,
     text: Buffer.from(elementText(element, id)),
-    box: boundingBox(element, overlay),
+    box: boundingBox(element, overlaySize),
     appearance: appearances.texts[0] as string,
     group: appearances.groups[0] as string | null,
   };

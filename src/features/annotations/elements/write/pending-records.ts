@@ -13,39 +13,39 @@ import type {
 
 /** Above this many pending bytes, records are inserted immediately. */
 const maxPendingBytes = 4 * 1024 * 1024;
-/** Number of packs to compress at the same time; the thread pool has four threads. */
+/** Number of packs to compress at the same time. The thread pool has four threads. */
 const maxCompressing = 8;
 
 /**
- * The records of several changes that are published together. They stay in memory, where the next change reads them, until all are
- * inserted together. If the changes are discarded before that, nothing has to be removed from the database.
+ * The records of several changes that are published together. The records stay in memory, where the next change reads them, until all are
+ * inserted together. If the changes are discarded before the insert, nothing has to be removed from the database.
  */
 export class PendingRecords implements RecordFinder, Pick<ElementRecords, 'insertPacks' | 'insertWindows' | 'insertParts'> {
   readonly #packs = new Map<string, PackRecord>();
   readonly #windows = new Map<string, WindowRecord>();
   readonly #parts = new Map<string, PartRecord>();
-  /** All records that were added, in order, including those already inserted. */
-  readonly #written: { kind: RecordKind; id: string }[] = [];
+  /** All records in the order in which they were added, including records that are already inserted. */
+  readonly #addedRecords: { kind: RecordKind; id: string }[] = [];
   #pendingBytes = 0;
-  /** The last insert; it never rejects. */
-  #flushed: Promise<unknown> = Promise.resolve();
+  /** Resolves when the last insert has ended. Never rejects. */
+  #lastFlush: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly records: ElementRecords) {}
 
-  /** Number of records added so far. {@link undo} can remove all that are added after this. */
-  get writtenCount(): number {
-    return this.#written.length;
+  /** Number of records that were added so far. With this number, {@link undo} removes all records that are added later. */
+  get addedCount(): number {
+    return this.#addedRecords.length;
   }
 
   async #add<R extends { id: string }>(
     kind: RecordKind,
     pending: Map<string, R>,
-    added: readonly R[],
+    newRecords: readonly R[],
     bytesOf: (record: R) => number,
   ): Promise<void> {
-    for (const record of added) {
+    for (const record of newRecords) {
       pending.set(record.id, record);
-      this.#written.push({ kind, id: record.id });
+      this.#addedRecords.push({ kind, id: record.id });
       this.#pendingBytes += bytesOf(record);
     }
     if (this.#pendingBytes > maxPendingBytes) await this.flush();
@@ -64,38 +64,38 @@ export class PendingRecords implements RecordFinder, Pick<ElementRecords, 'inser
   }
 
   findPacks(ids: readonly string[], fields: PackFields): Promise<Map<string, FetchedPack>> {
-    return findWithPending<FetchedPack>(this.#packs, ids, (missing) => this.records.findPacks(missing, fields));
+    return findWithPending<FetchedPack>(this.#packs, ids, (missingIds) => this.records.findPacks(missingIds, fields));
   }
 
   findWindows(ids: readonly string[]): Promise<Map<string, WindowRecord>> {
-    return findWithPending(this.#windows, ids, (missing) => this.records.findWindows(missing));
+    return findWithPending(this.#windows, ids, (missingIds) => this.records.findWindows(missingIds));
   }
 
   findParts(ids: readonly string[]): Promise<Map<string, PartRecord>> {
-    return findWithPending(this.#parts, ids, (missing) => this.records.findParts(missing));
+    return findWithPending(this.#parts, ids, (missingIds) => this.records.findParts(missingIds));
   }
 
   /**
-   * Inserts the pending records, after an insert that is still running. Changes can add records meanwhile: these stay in memory for
-   * the next insert.
+   * Inserts the pending records. If an insert is still running, it is awaited first. Records that changes add in the meantime stay in
+   * memory for the next insert.
    *
-   * @throws the error of the insert, after all parts of it have ended.
+   * @throws the error of the insert, when nothing of the insert is running anymore.
    */
   flush(): Promise<void> {
-    const flushed = this.#flushed.then(() => this.#insert());
-    this.#flushed = flushed.catch(() => undefined);
-    return flushed;
+    const flush = this.#lastFlush.then(() => this.#insert());
+    this.#lastFlush = flush.catch(() => undefined);
+    return flush;
   }
 
   async #insert(): Promise<void> {
     this.#pendingBytes = 0;
     const [packs, windows, parts] = [[...this.#packs.values()], [...this.#windows.values()], [...this.#parts.values()]];
-    const compressed = await mapConcurrently(packs, maxCompressing, async (pack) => ({
+    const compressedPacks = await mapConcurrently(packs, maxCompressing, async (pack) => ({
       ...pack,
       ...(await compress(pack.text)),
     }));
     const inserts = await Promise.allSettled([
-      packs.length > 0 && this.records.insertPacks(compressed),
+      packs.length > 0 && this.records.insertPacks(compressedPacks),
       windows.length > 0 && this.records.insertWindows(windows),
       parts.length > 0 && this.records.insertParts(parts),
     ]);
@@ -106,15 +106,15 @@ export class PendingRecords implements RecordFinder, Pick<ElementRecords, 'inser
   }
 
   /**
-   * Removes all records except the first `keptCount` that were added, see {@link writtenCount}. Of a pack that takes several documents,
-   * only the first is removed. The others are invisible without it, and the next sweep removes them.
+   * Removes all records except the first `keptCount` that were added, see {@link addedCount}. If a pack takes several documents, only the
+   * first document is removed. The other documents are not used without the first, and the next sweep removes them.
    */
   async undo(keptCount = 0): Promise<void> {
-    await this.#flushed;
+    await this.#lastFlush;
     const idsByKind: Record<RecordKind, string[]> = { pack: [], window: [], part: [] };
     const pending = { pack: this.#packs, window: this.#windows, part: this.#parts };
     // A failed insert may have stored some of the records that are still in memory, so all are removed from the database.
-    for (const { kind, id } of this.#written.splice(keptCount)) {
+    for (const { kind, id } of this.#addedRecords.splice(keptCount)) {
       pending[kind].delete(id);
       idsByKind[kind].push(id);
     }
@@ -122,13 +122,13 @@ export class PendingRecords implements RecordFinder, Pick<ElementRecords, 'inser
   }
 }
 
-/** Looks up pending records first, then stored ones. */
+/** Looks up records among the pending ones first, then in the database. */
 async function findWithPending<R>(
   pending: ReadonlyMap<string, R>,
   ids: readonly string[],
-  find: (missing: readonly string[]) => Promise<Map<string, R>>,
+  find: (missingIds: readonly string[]) => Promise<Map<string, R>>,
 ): Promise<Map<string, R>> {
-  const inMemory = ids.flatMap((id): [string, R][] => (pending.has(id) ? [[id, pending.get(id)!]] : []));
-  if (inMemory.length === ids.length) return new Map(inMemory);
-  return new Map([...inMemory, ...(await find(ids.filter((id) => !pending.has(id))))]);
+  const pendingEntries = ids.flatMap((id): [string, R][] => (pending.has(id) ? [[id, pending.get(id)!]] : []));
+  if (pendingEntries.length === ids.length) return new Map(pendingEntries);
+  return new Map([...pendingEntries, ...(await find(ids.filter((id) => !pending.has(id))))]);
 }

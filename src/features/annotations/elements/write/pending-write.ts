@@ -2,18 +2,18 @@ import { LargeImageError } from '../../../../errors.js';
 import type { ElementWrite } from '../element-store.js';
 import type { FamilyLease } from '../leases.js';
 
-/** Functions with which a {@link PendingWrite} ends a write, and the signal of its request. */
+/** The functions that a {@link PendingWrite} calls to end a write, and the signal of the request. */
 interface WriteControls {
   signal: AbortSignal | undefined;
   /** Returns the lease that keeps the sweeper away; `null` if nothing was stored. */
   getLease: () => Promise<FamilyLease | null>;
   /** Removes the stored elements. */
   undo: () => Promise<void>;
-  /** Tells background work that elements are being written. */
+  /** Tells background work that elements are being written, so that it waits. */
   recordActivity: () => void;
 }
 
-/** Whether an error of `publish` means that nothing was published. A lost connection does not mean this. */
+/** Whether an error of `publish` proves that nothing was published. After a lost connection, for example, this is unknown. */
 function isRefusal(error: unknown): boolean {
   return error instanceof LargeImageError;
 }
@@ -25,7 +25,7 @@ export class PendingWrite<Value> implements ElementWrite<Value> {
     private readonly controls: WriteControls,
   ) {}
 
-  /** Stores elements; if that fails, none are kept. */
+  /** Begins a write. If `store` fails, nothing remains stored. */
   static async begin<Value>(controls: WriteControls, store: () => Promise<Value>): Promise<PendingWrite<Value>> {
     const write = new PendingWrite(null, controls);
     return write.map(store);

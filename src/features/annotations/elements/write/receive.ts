@@ -16,9 +16,9 @@ import { FamilyWrite, type WriteTools } from './write.js';
 interface ReceivedList {
   key: string;
   writer: ListWriter;
-  /** Turns features into elements; `null` if the list contains elements. */
+  /** Turns features into elements. `null` if the list contains elements, not features. */
   reader: GeoJsonReader | null;
-  /** Index of the entry of the body that contains this list; `null` if the body is not a list. */
+  /** Index of the body's entry that contains this list. `null` if the body is not a list. */
   entryIndex: number | null;
 }
 
@@ -47,7 +47,7 @@ export function receiveBody(tools: WriteTools, body: BodySource, options: ReadBo
   return FamilyWrite.begin(tools, options.signal, (write) => storeLists(tools, write, body, options));
 }
 
-/** Stores the lists of a body as they arrive, and parses the rest of the body. */
+/** Stores the lists of elements of a body while the body arrives, and then parses the rest of the body. */
 async function storeLists(
   tools: WriteTools,
   write: FamilyWrite,
@@ -67,11 +67,11 @@ async function storeLists(
         lists.push({ key: event.key, writer: write.startList(), reader, entryIndex: event.entryIndex });
       } else {
         const list = lists[event.listIndex] as ReceivedList;
-        const added =
+        const task =
           event.kind === 'slice'
             ? storeSlice({ longElements: tools.longElements, lines }, list, event, { transform, signal })
             : list.writer.finish();
-        await added.catch((error: unknown) => {
+        await task.catch((error: unknown) => {
           throw list.entryIndex === null ? error : addEntryNumber(error, list.entryIndex);
         });
         if (isSliceOver()) await nextSlice(signal);
@@ -98,14 +98,14 @@ async function storeSlice(
     }
     return;
   }
-  // `transform` receives parsed elements.
+  // `transform` needs parsed elements, so `lines` is not used with it.
   const values = await parseSlice(slice, { lines: transform === undefined ? lines : null, signal });
-  const transformed = transform === undefined ? values : await transform(values);
-  // The texts in the slice are those of the elements only if `transform` has changed none.
-  await writer.add(transformed, transformed === values ? slice : undefined);
+  const elements = transform === undefined ? values : await transform(values);
+  // If `transform` has changed an element, the texts in the slice are no longer the texts of the elements.
+  await writer.add(elements, elements === values ? slice : undefined);
 }
 
-/** Parser options for a text whose length was checked. Containers are not limited, because an element can have millions of points. */
+/** Makes the parser options for a text whose length was checked. Its number of containers is unlimited, because an element can have millions of points. */
 function parserOptionsFor(signal: AbortSignal | undefined): { signal: AbortSignal | undefined; maxContainers: number } {
   return { signal, maxContainers: Infinity };
 }
@@ -117,8 +117,8 @@ const textBytesAtOnce = 64 * 1024;
 const textsAtOnce = 64;
 
 /**
- * Parses the elements of a slice. If `lines` is given, it reads polylines and arrows without parsing them, and long elements become
- * `null`.
+ * Parses the elements of a slice. With `lines`, polylines and arrows are read without parsing, and long elements become `null`, because
+ * the writer reads them from the slice.
  */
 async function parseSlice(
   slice: ElementSlice,
@@ -155,7 +155,7 @@ async function parseShortInto(
   while (from < range.to) {
     let to = from + 1;
     while (to < range.to && ends[to]! - starts[from]! <= textBytesAtOnce) to += 1;
-    // The scanner has limited how deeply they are nested.
+    // The scanner has already limited the nesting depth.
     for (const value of parseShortJson(`[${textOfRange(slice, from, to)}]`) as unknown[]) values.push(value);
     if (isSliceOver()) await nextSlice(signal);
     from = to;
@@ -166,10 +166,10 @@ function textOfRange(slice: ElementSlice, from: number, to: number): string {
   return decodeUtf8(slice.bytes.subarray(slice.starts[from], slice.ends[to - 1]));
 }
 
-/** Number of elements, made from features, to store at a time. */
+/** Number of elements made from features that are stored at a time. */
 const elementsPerBatch = 1024;
 
-/** Turns the features of a slice into elements and yields these in batches. Long features are read in a thread. */
+/** Turns the features of a slice into elements, and yields the elements in batches. Long features are read in a thread. */
 async function* convertFeatures(
   longElements: LongElements,
   reader: GeoJsonReader,
@@ -217,7 +217,7 @@ async function* parseFeatureElements(
   }
 }
 
-/** Maximum number of entries of a body that is a list. (Lists of elements are not limited.) */
+/** Maximum number of entries of a body that is a list. Lists of elements in the body are not limited. */
 const maxEntries = 100_000;
 
 /** Assigns the stored lists to the objects that contained them. The scanner has replaced each list by `[index of the list]`. */
@@ -234,7 +234,7 @@ function assignLists(value: unknown, lists: readonly ReceivedList[]): ReceivedBo
     const list = typeof listIndex === 'number' ? lists[listIndex] : undefined;
     if (list === undefined) throw schemaError(`${key}: must be an array, not ${describeValue(placeholder)}`);
     assignedLists.add(listIndex as number);
-    // Only a FeatureCollection has features. On another object they stay, so that the check of the document refuses them.
+    // Only a FeatureCollection has features. In any other object the key stays, so that the check of the document refuses it.
     if (key === 'features' && object.type !== 'FeatureCollection') return;
     delete object[key];
     elements.set(object, list.writer.elements());

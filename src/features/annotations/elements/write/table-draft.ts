@@ -15,24 +15,25 @@ import type { PackColumns } from '../packs/pack.js';
 
 /** Maximum number of names in `user` that get columns in a segment. */
 const maxUserColumns = 1000;
-/** Maximum number of nodes of `user`, including objects, and maximum length of the JSON pointer to a node. */
+/** Maximum number of distinct JSON pointers in `user`, including pointers to objects. */
 const maxUserNodes = 4 * maxUserColumns;
+/** Maximum length of the JSON pointer to a node. */
 const maxPointerLength = 1024;
-/** Maximum number of values to read of one element. An element with more does not contain measurements. */
+/** Maximum number of values that are read from one element. Further values are hardly measurements. */
 const maxValuesPerElement = 10_000;
 /** Maximum depth at which values in `user` are read. */
 const maxDepth = 16;
-/** Maximum length of a text in a cell, in UTF-16 units. A longer text is not a category, and remains only in the element itself. */
+/** Maximum length of a text in a cell, in UTF-16 units. A longer text is not a category, so only the element itself contains it. */
 export const maxCellLength = 1024;
 /**
- * Maximum number of different appearances in a segment. Decoding more would block the event loop, so they are read from packs
- * instead.
+ * Maximum number of different appearances in a segment. If there are more, appearances are read from packs instead, because decoding a
+ * longer column would block the event loop.
  */
 const maxAppearances = 4096;
-/** Maximum size of a part in bytes; longer columns are divided into several parts. A document can have 16 MiB. */
+/** Maximum size of a part in bytes. Longer columns are divided into several parts, because MongoDB limits a document to 16 MiB. */
 const maxPartBytes = 8 * 1024 * 1024;
 
-/** The values of an element for the table, besides its id and its box. */
+/** The values of an element in the table, except its id and its box. */
 export interface ElementCells extends Measures {
   type: string;
   group: string | null;
@@ -40,7 +41,7 @@ export interface ElementCells extends Measures {
   user: Record<string, unknown> | undefined;
 }
 
-/** The cells of an element that passed validation. @param measures of the element; this object is extended to the cells. */
+/** Makes the cells of an element that passed validation. @param measures measures of the element. This object becomes the result. */
 export function cellsOf(element: AnnotationElement, box: BoundingBox, measures = measure(element, box)): ElementCells {
   const { type, group = null, label, user } = element;
   const cells = measures as ElementCells;
@@ -51,7 +52,7 @@ export function cellsOf(element: AnnotationElement, box: BoundingBox, measures =
   return cells;
 }
 
-/** Whether an object is a shape of GeoJSON, such as the nucleus of a cell from QuPath. Its coordinates are not measurements. */
+/** Whether an object is a GeoJSON geometry, such as the nucleus of a cell from QuPath. The coordinates of a geometry are not measurements. */
 function isGeometry({ type, coordinates }: { type?: unknown; coordinates?: unknown }): boolean {
   return typeof type === 'string' && Array.isArray(coordinates);
 }
@@ -76,7 +77,7 @@ class ColumnCells {
   }
 }
 
-/** The values of a column that are not numbers: each is stored as a code, which numbers the distinct values from 1. */
+/** The values of a column of texts or booleans. Each value is stored as a code. The codes number the distinct values from 1. */
 class TextColumnCells extends ColumnCells {
   readonly codes = new Map<TextOrBoolean, number>();
 
@@ -105,7 +106,7 @@ function newUserNode(pointer: string): UserNode {
 const measureNames = ['area', 'length', 'x', 'y'] as const;
 const textNames = ['type', 'group', 'label'] as const;
 
-/** Collects the table of a window, or of some packs: everything that the columns of the packs do not contain. */
+/** Collects the columns of the table of a window, or of some packs. Columns that packs contain are left out. */
 export class TableDraft {
   count = 0;
   readonly #numbers = Object.fromEntries(measureNames.map((name) => [name, new ColumnCells()])) as Record<
@@ -123,11 +124,11 @@ export class TableDraft {
   #isCut = false;
   #valuesLeft = 0;
 
-  /** Adds an element. */
+  /** Adds the cells of the next element. */
   add(cells: ElementCells): void {
     const row = this.count;
     const numbers = this.#numbers;
-    // Values too large for a number are left out.
+    // Measures that overflow are left out.
     if (Number.isFinite(cells.area)) numbers.area.add(row, cells.area);
     if (Number.isFinite(cells.length)) numbers.length.add(row, cells.length);
     if (Number.isFinite(cells.x)) numbers.x.add(row, cells.x);
@@ -180,9 +181,9 @@ export class TableDraft {
   /**
    * Encodes a segment as parts: its header, then the columns.
    *
-   * @param packs columns of the packs with the elements.
-   * @param ids ids of the packs.
-   * @param order the rows of the draft in the order of the packs' elements; `null` if they are in this order already.
+   * @param packs the columns of the packs that contain the elements.
+   * @param ids the ids of these packs.
+   * @param order for each element of the packs, in order, its row in the draft. `null` if the draft's rows are in this order already.
    */
   async *encodeSegment(
     packs: readonly PackColumns[],
@@ -246,31 +247,31 @@ function writeColumnOfPacks(
   packs: readonly PackColumns[],
   getNumbers: (pack: PackColumns) => Float64Array,
 ): void {
-  let at = 0;
+  let firstRow = 0;
   for (const pack of packs) {
-    valuesByRow.set(getNumbers(pack), at);
-    at += pack.count;
+    valuesByRow.set(getNumbers(pack), firstRow);
+    firstRow += pack.count;
   }
 }
 
 /** Writes the appearance of each element to `valuesByRow`, as 1 + its index in the returned list of distinct appearances. */
 async function writeAppearancesOfPacks(valuesByRow: Float64Array, packs: readonly PackColumns[]): Promise<string[]> {
   const codes = new Map<string, number>();
-  let at = 0;
+  let row = 0;
   for (const pack of packs) {
     const codesOfPack = pack.appearanceTexts().map((text) => {
       const code = codes.get(text) ?? codes.size + 1;
       codes.set(text, code);
       return code;
     });
-    for (const index of pack.appearanceIndices) valuesByRow[at++] = codesOfPack[index] as number;
-    // There can be as many appearances as elements.
+    for (const index of pack.appearanceIndices) valuesByRow[row++] = codesOfPack[index] as number;
+    // The loop may pause here, because there can be as many appearances as elements.
     if (isSliceOver()) await nextSlice();
   }
   return [...codes.keys()];
 }
 
-/** The smallest and the largest number; an empty object if there are no numbers. */
+/** Finds the smallest and the largest number. Returns an empty object if there are no numbers. */
 function rangeOf(values: Float64Array): { low?: number; high?: number } {
   let [low, high] = [Infinity, -Infinity];
   for (let i = 0; i < values.length; i += 1) {

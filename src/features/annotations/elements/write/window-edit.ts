@@ -22,10 +22,10 @@ export interface EditTools {
   signal: AbortSignal | undefined;
 }
 
-/** A change of one existing element: returns its new value; `null` removes the element. */
-export type ElementChange = ((old: PackedElement) => PackedElement) | null;
+/** A change of one existing element: a function that returns the new element, or `null` to remove the element. */
+export type ElementChange = ((current: PackedElement) => PackedElement) | null;
 
-/** A window is repacked if its packs contain less than this share of the elements that fit into them. */
+/** A window is repacked if its packs contain less than this share of the elements that would fit into them. */
 const minFilledShare = 1 / 4;
 /** Windows of at most this many packs are not repacked. */
 const maxPacksNotRepacked = 8;
@@ -33,7 +33,7 @@ const packsPerFetch = 128;
 /** Number of elements between checks of the time. */
 const elementsAtOnce = 1024;
 
-/** Changes a window: writes only the affected packs, and keeps the others. */
+/** Changes a window. Only the affected packs are written; the other packs are kept. */
 export class WindowEdit {
   readonly #packs: PackEntry[];
   readonly #groups: Map<string | null, number>;
@@ -84,9 +84,9 @@ export class WindowEdit {
           else {
             this.#adjustGroupCount(element.group, -1);
             if (change === null) continue;
-            const changed = change(element);
-            this.#adjustGroupCount(changed.group, 1);
-            elements.push(changed);
+            const newElement = change(element);
+            this.#adjustGroupCount(newElement.group, 1);
+            elements.push(newElement);
           }
         }
         await this.#replacePack(slot, elements);
@@ -97,7 +97,7 @@ export class WindowEdit {
 
   async #replacePack(slot: number, elements: readonly PackedElement[]): Promise<void> {
     if (elements.length === 0) {
-      // The slot stays, because the id index refers to the packs after it.
+      // The slot stays, because the id index refers to later packs by their slots.
       this.#packs[slot] = { ...this.#packs[slot]!, count: 0, detailsCount: 0, textBytes: 0 };
       return;
     }
@@ -111,14 +111,14 @@ export class WindowEdit {
     this.tools.loader.cachePack(id, { columns: await this.tools.writer.writePack(id, rows, text), text });
   }
 
-  /** Adds elements at the end and sets their positions. There must be at most {@link capacity}. */
+  /** Adds elements at the end and sets their positions. There must be no more elements than {@link capacity}. */
   async append(elements: readonly PackedElement[]): Promise<void> {
-    const positioned: PackedElement[] = [];
+    const newElements: PackedElement[] = [];
     let bytes = 0;
     await forEachRange(elements.length, elementsAtOnce, (from, to) => {
       for (const element of elements.slice(from, to)) {
         const { id, group, text } = element;
-        positioned.push({ ...element, position: this.#nextPosition++ });
+        newElements.push({ ...element, position: this.#nextPosition++ });
         this.#adjustGroupCount(group, 1);
         if (id < this.#lowId) this.#lowId = id;
         if (id > this.#highId) this.#highId = id;
@@ -131,25 +131,25 @@ export class WindowEdit {
     if (
       lastPack !== undefined &&
       lastPack.count > 0 &&
-      lastPack.count + positioned.length <= packElements &&
+      lastPack.count + newElements.length <= packElements &&
       lastPack.textBytes + bytes <= packTextBytes
     ) {
       const [pack] = await this.tools.loader.loadAndCachePacks([lastPack], this.tools.signal);
-      await this.#replacePack(lastSlot, [...unpackElements(pack!), ...positioned]);
-      for (const { id } of positioned) this.#addedEntries.push({ id, slot: lastSlot });
+      await this.#replacePack(lastSlot, [...unpackElements(pack!), ...newElements]);
+      for (const { id } of newElements) this.#addedEntries.push({ id, slot: lastSlot });
       return;
     }
-    const draft = await draftFromElements(positioned, this.tools.layout);
+    const draft = await draftFromElements(newElements, this.tools.layout);
     for await (const { rows, text } of draft.divideIntoPacks()) {
       const slot = this.#packs.length;
       // The draft numbers its elements from 0, in the order in which they were added.
-      for (const at of rows.positions) this.#addedEntries.push({ id: positioned[at]!.id, slot });
-      rows.positions = rows.positions.map((at) => positioned[at]!.position);
+      for (const index of rows.positions) this.#addedEntries.push({ id: newElements[index]!.id, slot });
+      rows.positions = rows.positions.map((index) => newElements[index]!.position);
       await this.#storePack(slot, rows, text);
     }
   }
 
-  /** Writes the pack index, the id index and the table. @returns the new window; `null` if no element is left. */
+  /** Writes the pack index, the id index and the table. @returns the new window, or `null` if no element is left. */
   async finish(): Promise<StoredWindow | null> {
     const livePacks = this.#packs.filter(({ count }) => count > 0);
     const box = boxAround(livePacks);
@@ -255,7 +255,7 @@ export function createCellReader(signal: AbortSignal | undefined): (element: Pac
   return async ({ text, box }) => cellsOf(await parseElement(text, signal), box);
 }
 
-/** Makes a draft of elements, in their order. Without `readCells` it has no table. */
+/** Makes a draft of elements, in their order. Without `readCells`, the draft has no table. */
 export async function draftFromElements(
   elements: readonly PackedElement[],
   layout: PackLayout,

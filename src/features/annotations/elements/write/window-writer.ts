@@ -12,7 +12,7 @@ import type { ElementRecords, PartRecord, PackRecord, WindowRecord } from '../re
 
 /** Windows of at most this many packs have no id index. To find an id, all their packs are searched. */
 export const maxPacksWithoutIndex = 4;
-/** Number of packs to compress at the same time; the thread pool has four threads. */
+/** Number of packs to compress at the same time. The thread pool has four threads. */
 const maxCompressing = 8;
 
 /** Writes an id index entry for each element of a pack to `entries`, starting at index `from`. */
@@ -24,13 +24,13 @@ function writeIndexEntries(entries: Float64Array, from: number, rows: Pick<PackR
 }
 
 /**
- * Finds the smallest and the largest of some ids. Ids are compared as numbers, because converting all of them to text would take as
- * long as all other work on them.
+ * Finds the smallest and the largest of some ids. Ids are compared as numbers. To convert all of them to text would take as long as all
+ * other work on the ids.
  */
 class IdRange {
   low = '';
   high = '';
-  /** The same ids as numbers. */
+  /** The same ids, each as three numbers. */
   #low: [number, number, number] = [Infinity, 0, 0];
   #high: [number, number, number] = [-1, 0, 0];
 
@@ -56,18 +56,18 @@ function isBelow(high: number, middle: number, low: number, [a, b, c]: [number, 
   return high !== a ? high < a : middle !== b ? middle < b : low < c;
 }
 
-/** Joins the positions of the elements of packs. */
+/** Joins the positions of the elements of all packs, in the order of the packs. */
 function joinPositions(packs: readonly PackColumns[], count: number): Float64Array {
   const positions = new Float64Array(count);
-  let at = 0;
+  let firstRow = 0;
   for (const pack of packs) {
-    positions.set(pack.positions, at);
-    at += pack.count;
+    positions.set(pack.positions, firstRow);
+    firstRow += pack.count;
   }
   return positions;
 }
 
-/** Writes windows of one family. Records are collected, so that many small windows take few inserts. */
+/** Writes windows of one family. Records are inserted in batches, so that many small windows take few inserts. */
 export class WindowWriter {
   readonly #packInserter: Inserter<PackRecord>;
   readonly #windowInserter: Inserter<WindowRecord>;
@@ -78,7 +78,7 @@ export class WindowWriter {
     private readonly family: string,
     private readonly ids: IdMaker,
     private readonly signal: AbortSignal | undefined,
-    /** Compresses the text of a pack, or returns it unchanged to postpone this. */
+    /** Compresses the text of a pack. It may also return the text unchanged, if the text will be compressed later. */
     private readonly compressText: (text: Buffer) => Promise<Pick<PackRecord, 'codec' | 'text'>> = compress,
   ) {
     this.#packInserter = new Inserter((packs) => records.insertPacks(packs));
@@ -87,8 +87,8 @@ export class WindowWriter {
   }
 
   /**
-   * Divides a draft into packs and stores them with their pack index and id index. Some records may not be stored before
-   * {@link finish} has returned.
+   * Divides a draft into packs, and stores the packs with the window's pack index, id index and table. Some records are stored only when
+   * {@link finish} returns.
    */
   async write(draft: WindowDraft): Promise<StoredWindow> {
     const packEntries: PackEntry[] = [];
@@ -118,10 +118,10 @@ export class WindowWriter {
     const packIndex = encodePackIndex({ packs: packEntries, nextPosition: draft.count });
     const groups = [...(await draft.countGroups())];
     if (isSliceOver()) await nextSlice(this.signal);
-    // A small window gets no table, because reading its few packs is faster than storing their data twice.
+    // A small window gets no table. Its few packs are read quickly, so their data need not be stored twice.
     const table = packEntries.length > draft.layout.maxLoosePacks ? draft.table : null;
     const packIds = packEntries.map((entry) => entry.id);
-    // The draft's table has a row for each element in original order, so an element's position is its row.
+    // The draft's table has its rows in original order, so the position of an element is also its row.
     const tableSegments =
       table === null ? [] : [await this.writeSegment(table, packs, packIds, joinPositions(packs, draft.count))];
     await this.writeWindow({ id, packIndex, groups: JSON.stringify(groups), idIndexParts, tableSegments });
@@ -130,7 +130,7 @@ export class WindowWriter {
     return { id, count: draft.count, detailsCount: box.details, box, lowId: idRange.low, highId: idRange.high };
   }
 
-  /** Stores one pack. @returns its columns as stored. */
+  /** Stores one pack. @returns the encoded columns of the pack. */
   async writePack(id: string, rows: PackRows, text: Buffer): Promise<Buffer> {
     const columns = encodeColumns(rows);
     await this.#packInserter.add({ id, family: this.family, columns, ...(await this.compressText(text)) });

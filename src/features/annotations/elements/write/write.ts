@@ -10,7 +10,7 @@ import { PendingWrite } from './pending-write.js';
 import type { ElementRecords } from '../records.js';
 import { WindowWriter } from './window-writer.js';
 
-/** The dependencies of writing. */
+/** The dependencies of writes. */
 export interface WriteTools {
   records: ElementRecords;
   ids: IdMaker;
@@ -19,7 +19,7 @@ export interface WriteTools {
   layout: PackLayout;
   validate: ElementValidator;
   longElements: LongElements;
-  /** Must be called while elements are written, so that background work lets writes go first. */
+  /** Tells background work that elements are being written, so that it waits. Must be called repeatedly during a write. */
   recordActivity: () => void;
 }
 
@@ -71,9 +71,9 @@ export class FamilyWrite {
       recordActivity: tools.recordActivity,
     };
     return PendingWrite.begin(controls, async () => {
-      const filled = await fill(write);
+      const value = await fill(write);
       await write.#context.windowWriter.finish();
-      return filled;
+      return value;
     });
   }
 
@@ -83,14 +83,14 @@ export class FamilyWrite {
   }
 
   async #undo(): Promise<void> {
-    // Running inserts would otherwise finish after the removal.
+    // Inserts that are still running are awaited, because they would otherwise store records after the removal.
     await Promise.allSettled([this.#context.draftPool.finish()]);
     await Promise.allSettled([this.#context.windowWriter.finish()]);
     if (this.#lease !== null) await this.tools.records.removeFamily(this.#family);
   }
 }
 
-/** Number of elements to check and store at a time. */
+/** Number of elements that are checked and stored at a time. */
 const elementsPerBatch = 1024;
 
 /** Stores elements that are in memory. */
