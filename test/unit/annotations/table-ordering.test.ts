@@ -24,7 +24,7 @@ async function blockOf(windowIndex: number): Promise<BlockInput> {
   const codes = Float64Array.from(allRows, (row) => (row.group === null ? 0 : 1 + groups.indexOf(row.group)));
   return {
     windowIndex,
-    rows,
+    rowCount: rows,
     liveRanges: [[10, rows]],
     columns: [
       { name: '/score', kind: 'number', bytes: encodeNumbers(Float64Array.from(allRows, (row) => row.score ?? NaN)) },

@@ -40,7 +40,7 @@ export async function createAnnotations(
   { body, headers, name }: { body: Readable; headers: IncomingHttpHeaders; name: string | undefined },
   { caller, signal }: { caller: Caller | null; signal: AbortSignal },
   services: Pick<AnnotationContext, 'items' | 'annotations'>,
-): Promise<{ created: readonly AnnotationRecord[]; skipped: number }> {
+): Promise<{ created: readonly AnnotationRecord[]; skippedCount: number }> {
   const { lifecycle, tableImports } = services.annotations;
   const tableKind = shapeTableKindOf(headers['content-type']);
   if (tableKind === null) return lifecycle.create(item, bodyChunks(body), form, { caller, signal });

@@ -57,7 +57,7 @@ const create = defineRoute({
     const { name } = query;
     const result = await createAnnotations('created', item, { body, headers, name }, { caller, signal }, services);
     const context = { annotation: result.created[0]!, caller, signal };
-    return replyWithElements(services.annotations, context, skippedHeader(result.skipped));
+    return replyWithElements(services.annotations, context, skippedHeader(result.skippedCount));
   },
 });
 

@@ -32,23 +32,23 @@ export class AnnotationLifecycle {
     private readonly writer: AnnotationWriter,
   ) {}
 
-  /** Creates annotations from a body. The caller's right must have been checked before. @returns `skipped`: number of GeoJSON features without a shape. */
+  /** Creates annotations from a body. The caller's right must have been checked before. @returns `skippedCount`: number of GeoJSON features without a shape. */
   async create(
     item: ItemRecord,
     body: BodySource,
     form: BodyForm,
     { caller, confirm, idAt, ...readOptions }: CreateOptions,
-  ): Promise<{ created: AnnotationRecord[]; skipped: number }> {
+  ): Promise<{ created: AnnotationRecord[]; skippedCount: number }> {
     const overlaySizes = this.options.overlayImages.sizeFinderFor(caller);
     const write = await this.options.bodies.receiveBody(body, form, { ...readOptions, overlaySizes });
-    let skipped = 0;
+    let skippedCount = 0;
     const created = await write.commit(async (incoming) => {
       confirm?.();
-      skipped = incoming.reduce((sum, { skippedCount }) => sum + (skippedCount ?? 0), 0);
+      skippedCount = incoming.reduce((sum, annotation) => sum + (annotation.skippedCount ?? 0), 0);
       return this.#insert(item, incoming, caller?.id ?? null, idAt);
     });
     for (const annotation of created) await this.writer.notify(annotation.creatorId, 'create', annotation);
-    return { created, skipped };
+    return { created, skippedCount };
   }
 
   /** Whether the annotation exists, even if it is deleted. */

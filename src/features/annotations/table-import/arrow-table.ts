@@ -15,7 +15,7 @@ import {
 const chunkBytes = 1024 * 1024;
 /** Maximum size of one buffer after decompression, in bytes. */
 const maxBufferBytes = 1024 ** 3;
-/** The end of a stream in hexadecimal: a continuation mark and length zero. */
+/** The last bytes of a stream, in hexadecimal: a continuation marker and the length zero. */
 const endMark = 'ffffffff00000000';
 
 function* chunksOf(file: number): Generator<Uint8Array, void, undefined> {
@@ -81,7 +81,7 @@ function shapesOf(fields: readonly Field[], metadata: ReadonlyMap<string, string
   const shapes = new Map(geo.shapes);
   for (const { name, metadata: fieldMetadata } of fields) {
     if (shapes.has(name) || fieldMetadata.get('ARROW:extension:name') !== 'geoarrow.wkb') continue;
-    // A missing coordinate system means that it is unknown, unlike in GeoParquet.
+    // If the coordinate system is missing, it is unknown here. In GeoParquet, it would be degrees.
     const { crs = null } = JSON.parse(fieldMetadata.get('ARROW:extension:metadata') || '{}') as { crs?: unknown };
     shapes.set(name, { crs });
   }
@@ -108,17 +108,17 @@ async function* rowsOf(
   indices: readonly number[],
   fields: readonly Field[],
 ): AsyncGenerator<ImportRows> {
-  const dateIndices = new Set(indices.filter((at) => isTime(fields[at]!.type)));
-  let rows = 0;
-  for (const batch of reader as Iterable<{ numRows: number; getChildAt(at: number): Vector | null }>) {
+  const dateIndices = new Set(indices.filter((index) => isTime(fields[index]!.type)));
+  let rowCount = 0;
+  for (const batch of reader as Iterable<{ numRows: number; getChildAt(index: number): Vector | null }>) {
     const count = batch.numRows;
-    rows += count;
-    requireRowCount(rows);
-    const columns = indices.map((at) => {
-      const vector = batch.getChildAt(at)!;
+    rowCount += count;
+    requireRowCount(rowCount);
+    const columns = indices.map((index) => {
+      const vector = batch.getChildAt(index)!;
       if (vector.length !== count)
         throw new BadParameterError('The Arrow stream is corrupt: columns of a batch differ in length.');
-      const isDate = dateIndices.has(at);
+      const isDate = dateIndices.has(index);
       return Array.from({ length: count }, (_, row) => {
         const value = vector.get(row) as unknown;
         return isDate && typeof value === 'number' ? new Date(value) : value;

@@ -16,33 +16,33 @@ export const computedColumns: ReadonlySet<string> = new Set(
 
 const fieldNames = new Set(['group', 'label', 'fillColor', 'lineColor', 'lineWidth'] as const);
 
-/** If a name has both numbers and other values, the column with the numbers has this ending. */
-const numberEnding = '#number';
-/** pandas stores the labels of rows in such columns. */
-const rowLabels = /^__index_level_\d+__$/;
+/** If there are both numbers and other values under a name, the name of the column with only the numbers has this suffix. */
+const numberSuffix = '#number';
+/** Names of the columns in which pandas stores the labels of rows. */
+const rowLabelPattern = /^__index_level_\d+__$/;
 
 /** A column whose values are read. */
 export interface ValueColumn {
   name: string;
-  /** Position in the table. */
-  at: number;
-  /** Position of the column with the numbers, if the name has both numbers and other values. */
-  numbersAt: number | null;
+  /** Position of the column in the table. */
+  position: number;
+  /** Position of the column with only the numbers, if the table has two columns for this name. */
+  numbersPosition: number | null;
   target: ColumnTarget;
 }
 
-/** The columns that have values for elements. @param skipped names of columns that are not read. @throws BadParameterError */
-export function selectValueColumns(columns: readonly ImportColumn[], skipped: ReadonlySet<string>): ValueColumn[] {
-  const positions = new Map(columns.map(({ name }, at) => [name, at]));
+/** Selects the columns with values for elements. @param skippedNames names of columns that are not read. @throws BadParameterError for columns without values. */
+export function selectValueColumns(columns: readonly ImportColumn[], skippedNames: ReadonlySet<string>): ValueColumn[] {
+  const positions = new Map(columns.map(({ name }, position) => [name, position]));
   const valueColumns: Omit<ValueColumn, 'target'>[] = [];
-  for (const [at, { name, kind }] of columns.entries()) {
-    if (skipped.has(name) || rowLabels.test(name)) continue;
+  for (const [position, { name, kind }] of columns.entries()) {
+    if (skippedNames.has(name) || rowLabelPattern.test(name)) continue;
     if (kind !== 'value') {
       const problem = kind === 'binary' ? 'bytes' : 'lists, structures, or values of a type that is not supported';
       throw new BadParameterError(`The column ${quoted(name)} has ${problem}. Remove it from the table.`);
     }
-    const isNumberColumn = name.endsWith(numberEnding) && positions.has(name.slice(0, -numberEnding.length));
-    if (!isNumberColumn) valueColumns.push({ name, at, numbersAt: positions.get(`${name}${numberEnding}`) ?? null });
+    const isNumberColumn = name.endsWith(numberSuffix) && positions.has(name.slice(0, -numberSuffix.length));
+    if (!isNumberColumn) valueColumns.push({ name, position, numbersPosition: positions.get(`${name}${numberSuffix}`) ?? null });
   }
   const isField = (name: string): name is 'group' => (fieldNames as ReadonlySet<string>).has(name);
   const targets = userTargets(valueColumns.filter(({ name }) => !isField(name)).map(({ name }) => name));

@@ -3,7 +3,7 @@ import { quoted } from './incoming-table.js';
 
 type Json = Record<string, unknown>;
 
-/** The columns of shapes that GeoParquet metadata declares. @throws BadParameterError for encodings other than WKB. */
+/** Parses the columns of shapes that GeoParquet metadata declares. @throws BadParameterError for encodings other than WKB. */
 export function parseGeoColumns(text: string | undefined): { shapes: Map<string, { crs: unknown }>; primary: string | null } {
   const shapes = new Map<string, { crs: unknown }>();
   if (text === undefined) return { shapes, primary: null };
@@ -30,9 +30,9 @@ function parseMetadata(text: string): Json {
 }
 
 /**
- * Accepts positions without a coordinate system, and positions in an engineering system, which is local, such as pixels.
+ * Accepts shapes without a coordinate system, and shapes in an engineering (local) coordinate system, such as pixels.
  *
- * @param crs `undefined`: the file does not say, which in GeoParquet means degrees.
+ * @param crs the coordinate system. `undefined` if the file does not name one, which means degrees in GeoParquet.
  * @throws BadParameterError
  */
 export function requirePixels(crs: unknown, column: string): void {

@@ -4,7 +4,7 @@ import { parse } from 'csv-parse';
 import { BadParameterError } from '../../../errors.js';
 import { quoted, requireValidColumns, requireRowCount, type ImportRows, type IncomingTable } from './incoming-table.js';
 
-/** Longest row in bytes. */
+/** Maximum length of a row in bytes. */
 const maxRowBytes = 16 * 1024 * 1024;
 /** Number of rows that are passed on together. */
 const rowsAtOnce = 4096;
@@ -31,14 +31,14 @@ const nonFiniteTexts = new Map([
   ['-Infinity', -Infinity],
 ]);
 
-/** The number in a text; `undefined` if it is not a number, or an integer that a double cannot represent exactly. */
+/** Parses a number. Returns `undefined` if the text is not a number, or is an integer that a double cannot represent exactly. */
 function parseNumber(text: string): number | undefined {
   if (!numberPattern.test(text)) return nonFiniteTexts.get(text);
   const value = Number(text);
   return /^-?\d{16,}$/.test(text) && !Number.isSafeInteger(value) ? undefined : value;
 }
 
-/** Determines the most specific type that all values of a column fit. */
+/** Determines the most specific type that fits all values of a column. */
 class ColumnType {
   #mayBeNumber: boolean;
   #mayBeBoolean = true;
@@ -72,7 +72,7 @@ class ColumnType {
   }
 }
 
-/** The text of a file. @throws BadParameterError if it is not UTF-8. */
+/** Reads the text of a file. @throws BadParameterError if the text is not UTF-8. */
 async function* textOf(path: string): AsyncGenerator<string, void, undefined> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
   try {
@@ -85,7 +85,7 @@ async function* textOf(path: string): AsyncGenerator<string, void, undefined> {
   }
 }
 
-/** The rows of a file, the names of the columns first. An empty cell is `null`; an empty cell in quotes is an empty text. */
+/** Reads the rows of a file. The first row contains the names of the columns. An empty cell is `null`, but an empty cell in quotes is an empty text. */
 async function* rowsOf(path: string): AsyncGenerator<Row, void, undefined> {
   const parser = parse({
     record_delimiter: ['\r\n', '\n', '\r'],
@@ -108,7 +108,7 @@ async function* rowsOf(path: string): AsyncGenerator<Row, void, undefined> {
   }
 }
 
-/** Opens comma-separated values. Reads the file once to determine one type for each column; `rows` reads it again. */
+/** Opens comma-separated values. The file is read once here, to determine the type of each column, and again by `rows`. */
 export async function openCsv(path: string): Promise<IncomingTable> {
   let names: string[] | null = null;
   let types: ColumnType[] = [];
@@ -122,14 +122,14 @@ export async function openCsv(path: string): Promise<IncomingTable> {
     }
     count += 1;
     requireRowCount(count);
-    for (const [at, text] of row.entries()) types[at]!.addText(text);
+    for (const [position, text] of row.entries()) types[position]!.addText(text);
   }
   if (names === null) throw new BadParameterError('The table is empty: its first line must name the columns.');
-  const unnamed = names.indexOf('');
-  if (unnamed >= 0)
-    throw new BadParameterError(`Column ${unnamed} has no name. The names are ${names.slice(0, 5).map(quoted).join(', ')}.`);
+  const unnamedPosition = names.indexOf('');
+  if (unnamedPosition >= 0)
+    throw new BadParameterError(`Column ${unnamedPosition} has no name. The names are ${names.slice(0, 5).map(quoted).join(', ')}.`);
   return {
-    columns: names.map((name, at) => ({ name, kind: 'value', isNumber: types[at]!.isNumber })),
+    columns: names.map((name, position) => ({ name, kind: 'value', isNumber: types[position]!.isNumber })),
     shapes: new Map(),
     primary: null,
     rows: (indices) => typedRows(path, indices, types),
@@ -138,7 +138,7 @@ export async function openCsv(path: string): Promise<IncomingTable> {
 }
 
 async function* typedRows(path: string, indices: readonly number[], types: readonly ColumnType[]): AsyncGenerator<ImportRows> {
-  const converters = indices.map((at) => types[at]!.converter);
+  const converters = indices.map((position) => types[position]!.converter);
   let columns: unknown[][] = indices.map(() => []);
   let count = 0;
   let isFirst = true;
@@ -147,8 +147,8 @@ async function* typedRows(path: string, indices: readonly number[], types: reado
       isFirst = false;
       continue;
     }
-    for (const [i, at] of indices.entries()) {
-      const text = row[at] ?? null;
+    for (const [i, position] of indices.entries()) {
+      const text = row[position] ?? null;
       columns[i]!.push(text === null ? null : converters[i]!(text));
     }
     count += 1;

@@ -4,7 +4,7 @@ import { removeFromUser, setInUser, type ColumnTarget } from './user-columns.js'
 
 type Json = Record<string, unknown>;
 
-/** Sets the values of a row in an element, whose `user` must not be used elsewhere. @param removesEmpty whether empty cells remove values. */
+/** Sets the values of a row in an element. Also changes the object in its member `user`. @param removesEmpty whether an empty cell removes the element's value. */
 export function setCells(
   element: Json,
   targets: readonly ColumnTarget[],
@@ -26,15 +26,15 @@ function setField(element: Json, field: string, value: ImportCell): void {
   else element[field] = field === 'lineWidth' ? value : String(value);
 }
 
-/** An element with the values of a row. */
+/** Returns a copy of an element with the values of a row. @param removesEmpty whether an empty cell removes the element's value. */
 export function patchElement(
   element: AnnotationElement,
   targets: readonly ColumnTarget[],
   cells: readonly ImportCell[],
   removesEmpty: boolean,
 ): AnnotationElement {
-  const patched: Json = { ...element };
-  setCells(patched, targets, cells, removesEmpty);
-  // The store checks it.
-  return patched as unknown as AnnotationElement;
+  const patchedElement: Json = { ...element };
+  setCells(patchedElement, targets, cells, removesEmpty);
+  // The cast is safe, because the store checks the element.
+  return patchedElement as unknown as AnnotationElement;
 }

@@ -15,13 +15,13 @@ import { RowFile, textsOfRows } from './row-file.js';
 
 type Json = Record<string, unknown>;
 
-/** A table of shapes, as it was read. Its elements are in a file, as an annotation document. */
+/** The result of reading a table of shapes. Its elements are in a file, as an annotation document. */
 export interface ElementTable {
   /** Name of the file in the directory. */
   file: string;
   rowCount: number;
-  /** Number of rows without a shape, which were skipped. */
-  skipped: number;
+  /** Number of rows that were skipped because they have no shape. */
+  skippedCount: number;
 }
 
 /** Number of rows whose texts are sorted together. */
@@ -29,7 +29,7 @@ const rowsAtOnce = 16_384;
 const documentEnd = ']}';
 
 const typesWithWidthAndHeight: ReadonlySet<unknown> = new Set(['ellipse', 'rectangle', 'rectanglegrid']);
-/** Members of elements that come from other columns. The column `properties` cannot set them. */
+/** Members of elements that have their own columns. The column `properties` cannot set these members. */
 const reservedMembers: ReadonlySet<string> = new Set([
   'id',
   'type',
@@ -47,13 +47,13 @@ class ShapeColumns {
   readonly geometryPosition: number;
   readonly idPosition: number;
   readonly orderPosition: number;
-  /** Whether the table has the columns `id`, `type` and `order`, as exported tables do. */
+  /** Whether the table has the columns `id`, `type` and `order`, like tables that this package exports. */
   readonly isExported: boolean;
-  readonly values: ValueColumn[];
+  readonly valueColumns: ValueColumn[];
   readonly #positions: ReadonlyMap<string, number>;
 
   constructor({ columns, shapes, primary }: IncomingTable) {
-    this.#positions = new Map(columns.map(({ name }, at) => [name, at]));
+    this.#positions = new Map(columns.map(({ name }, position) => [name, position]));
     const geometry = primary ?? 'geometry';
     this.geometryPosition = this.positionOf(geometry);
     this.idPosition = this.positionOf('id');
@@ -64,17 +64,17 @@ class ShapeColumns {
     }
     const shape = shapes.get(geometry);
     if (shape !== undefined) requirePixels(shape.crs, geometry);
-    const skipped = new Set(['id', 'bbox', geometry]);
-    if (this.orderPosition >= 0) skipped.add('order');
-    if (this.isExported) for (const name of computedColumns) skipped.add(name);
-    this.values = selectValueColumns(columns, skipped);
+    const skippedNames = new Set(['id', 'bbox', geometry]);
+    if (this.orderPosition >= 0) skippedNames.add('order');
+    if (this.isExported) for (const name of computedColumns) skippedNames.add(name);
+    this.valueColumns = selectValueColumns(columns, skippedNames);
   }
 
   positionOf(name: string): number {
     return this.#positions.get(name) ?? -1;
   }
 
-  /** Positions of all columns that are read. */
+  /** Returns the positions of all columns that are read. */
   usedPositions(): number[] {
     const exportedNames = this.isExported
       ? ['type', 'center_x', 'center_y', 'radius', 'width', 'height', 'rotation', 'properties']
@@ -84,9 +84,11 @@ class ShapeColumns {
       this.idPosition,
       this.orderPosition,
       ...exportedNames.map((name) => this.positionOf(name)),
-    ].filter((at) => at >= 0);
-    const values = this.values.flatMap(({ at, numbersAt }) => (numbersAt === null ? [at] : [at, numbersAt]));
-    return [...new Set([...shapePositions, ...values])];
+    ].filter((position) => position >= 0);
+    const valuePositions = this.valueColumns.flatMap(({ position, numbersPosition }) =>
+      numbersPosition === null ? [position] : [position, numbersPosition],
+    );
+    return [...new Set([...shapePositions, ...valuePositions])];
   }
 }
 
@@ -99,8 +101,8 @@ class RowCells {
   ) {}
 
   readCell(name: string): ImportCell {
-    const at = this.columns.positionOf(name);
-    return at < 0 ? null : cellOf(this.valueAt(at), name, this.row);
+    const position = this.columns.positionOf(name);
+    return position < 0 ? null : cellOf(this.valueAt(position), name, this.row);
   }
 
   readNumber(name: string): number | null {
@@ -110,7 +112,7 @@ class RowCells {
   }
 
   readValues(): ImportCell[] {
-    return this.columns.values.map((column) => cellAt(column, this.valueAt, this.row));
+    return this.columns.valueColumns.map((column) => cellAt(column, this.valueAt, this.row));
   }
 
   readGeometry(): unknown {
@@ -124,7 +126,7 @@ class RowCells {
     }
   }
 
-  /** The members for which there are no other columns. */
+  /** Reads the members of the element that have no columns of their own. */
   readProperties(): Json {
     const text = this.readCell('properties');
     if (text === null) return {};
@@ -138,7 +140,7 @@ class RowCells {
   }
 }
 
-/** The elements of a row: none without a shape, several for shapes with parts. @throws BadParameterError that names the row. */
+/** Makes the elements of a row: none if the row has no shape, several if its shape has parts. @throws BadParameterError that names the row. */
 function elementsOf(cells: RowCells, columns: ShapeColumns, reader: GeoJsonReader): Json[] {
   const type = columns.isExported ? cells.readCell('type') : null;
   const geometry = cells.readGeometry();
@@ -146,14 +148,14 @@ function elementsOf(cells: RowCells, columns: ShapeColumns, reader: GeoJsonReade
   if (!columns.isExported) return shapes;
   const properties = cells.readProperties();
   for (const shape of shapes) {
-    // If the original line had `closed: false`, the properties contain it.
+    // The reader has added `closed: false`. If the exported element had it too, the properties contain it.
     if (shape.type === 'polyline' && shape.closed === false) delete shape.closed;
     for (const [name, value] of Object.entries(properties)) if (!reservedMembers.has(name)) shape[name] = value;
   }
   return shapes;
 }
 
-/** A circle, ellipse or rectangle from its center and size; `null` for other types, or if one of these numbers is missing. */
+/** Makes a circle, ellipse or rectangle from its center and size. Returns `null` for other types, or if one of these numbers is missing. */
 function sizedShapeOf(type: ImportCell, cells: RowCells, geometry: unknown): Json[] | null {
   if (type !== 'circle' && !typesWithWidthAndHeight.has(type)) return null;
   const [x, y] = [cells.readNumber('center_x'), cells.readNumber('center_y')];
@@ -165,14 +167,14 @@ function sizedShapeOf(type: ImportCell, cells: RowCells, geometry: unknown): Jso
   return [{ type, center, ...Object.fromEntries(numbers), ...(rotation !== null && rotation !== 0 && { rotation }) }];
 }
 
-/** The z of the first position of a polygon. */
+/** Returns the z of the first position of a polygon. */
 function firstZ(geometry: unknown): number {
   const { coordinates } = (geometry ?? {}) as { coordinates?: number[][][] };
   return coordinates?.[0]?.[0]?.[2] ?? 0;
 }
 
 function shapesOf(type: ImportCell, geometry: unknown, row: number, reader: GeoJsonReader): ImportedElement[] {
-  // Circles without their numbers are polygons.
+  // Other types, such as a circle without its numbers, become polygons.
   const properties = type === 'arrow' || type === 'point' || type === 'polyline' ? { type } : {};
   try {
     return reader.read({ type: 'Feature', geometry, properties }, row);
@@ -199,19 +201,19 @@ export async function writeElements(
   const beginning = `{"name":${JSON.stringify(name)},"elements":[`;
   const columns = new ShapeColumns(table);
   const positions = columns.usedPositions();
-  const slotByPosition = new Map(positions.map((at, slot) => [at, slot]));
+  const slotByPosition = new Map(positions.map((position, slot) => [position, slot]));
   const reader = createGeoJsonReader(brand);
   const orders: number[] = [];
   const file = await RowFile.create(`${directory}/elements`);
-  let rows = 0;
+  let rowCount = 0;
   let isSorted = true;
   let rowPlaces;
   try {
     await file.write(beginning);
     for await (const { count, columns: values } of table.rows(positions)) {
       for (let i = 0; i < count; i += 1) {
-        const row = rows + i;
-        const valueAt = (at: number) => values[slotByPosition.get(at)!]![i];
+        const row = rowCount + i;
+        const valueAt = (position: number) => values[slotByPosition.get(position)!]![i];
         const cells = new RowCells(row, columns, valueAt);
         const elements = elementsOf(cells, columns, reader);
         if (elements.length === 0) continue;
@@ -220,20 +222,20 @@ export async function writeElements(
         for (const [part, element] of elements.entries()) {
           setCells(
             element,
-            columns.values.map(({ target }) => target),
+            columns.valueColumns.map(({ target }) => target),
             cellValues,
             false,
           );
           setId(element, id, part === 0);
         }
         const order = columns.orderPosition < 0 ? row : (cellOf(valueAt(columns.orderPosition), 'order', row) as number | null);
-        const previous = orders.at(-1) ?? -Infinity;
-        // Rows without a number come last.
+        const previousOrder = orders.at(-1) ?? -Infinity;
+        // Rows without an order come last.
         orders.push(order ?? Infinity);
-        if ((order ?? Infinity) < previous) isSorted = false;
+        if ((order ?? Infinity) < previousOrder) isSorted = false;
         await file.addRow(elements.map((element) => JSON.stringify(element)).join(), file.count === 0 ? '' : ',');
       }
-      rows += count;
+      rowCount += count;
     }
     await file.write(documentEnd);
     rowPlaces = await file.flushAndLocate();
@@ -242,14 +244,16 @@ export async function writeElements(
   }
   const shapeCount = rowPlaces.starts.length;
   if (shapeCount === 0)
-    throw new BadParameterError(rows === 0 ? 'The table has no rows.' : `None of the ${rows} rows of the table has a shape.`);
-  const result = { rowCount: rows, skipped: rows - shapeCount };
+    throw new BadParameterError(
+      rowCount === 0 ? 'The table has no rows.' : `None of the ${rowCount} rows of the table has a shape.`,
+    );
+  const result = { rowCount, skippedCount: rowCount - shapeCount };
   if (isSorted) return { file: 'elements', ...result };
   await sortRows(directory, beginning, rowPlaces, orders);
   return { file: 'sorted', ...result };
 }
 
-/** Sets the id of an element. An id of another form comes from another program, and is stored as a value in `user`. */
+/** Sets the id of an element. An id that does not have the form of element ids comes from another program, and is stored as a value in `user`. */
 function setId(element: Json, id: ImportCell, isFirst: boolean): void {
   if (id === null) return;
   const text = typeof id === 'string' ? id.toLowerCase() : '';
@@ -258,7 +262,7 @@ function setId(element: Json, id: ImportCell, isFirst: boolean): void {
   else if (isFirst) element.id = text;
 }
 
-/** Rewrites the elements in the order of some numbers. Rows with equal numbers keep their order. */
+/** Writes the elements to a second file, sorted by `orders`. Rows with equal numbers keep their order. */
 async function sortRows(
   directory: string,
   beginning: string,

@@ -9,15 +9,16 @@ import { openParquet } from './parquet-table.js';
 import { writePatchRows } from './patch-rows.js';
 
 /**
- * Why a table was refused. It is returned instead of thrown, because an error that is thrown in a thread loses everything but its message.
+ * Why a table was refused. A refusal is returned instead of thrown, because an error that is thrown in a thread loses everything but its
+ * message.
  */
 export interface Refusal {
-  /** Message for the client. */
-  refused: string;
+  /** The message for the client. */
+  refusalMessage: string;
   code: ErrorCode;
 }
 
-/** A received table in a temporary file. */
+/** A table that a client has sent, in a temporary file. */
 export interface TableInput {
   path: string;
   kind: TableKind;
@@ -31,25 +32,25 @@ async function withTable<Result>(
   read: (table: IncomingTable) => Promise<Result>,
 ): Promise<Result | Refusal> {
   try {
-    const opened = await openers[kind](path).catch((error: unknown) => {
+    const table = await openers[kind](path).catch((error: unknown) => {
       throw toReadError(kind, error);
     });
     const rows: IncomingTable['rows'] = async function* (indices) {
       try {
-        yield* opened.rows(indices);
+        yield* table.rows(indices);
       } catch (error) {
         throw toReadError(kind, error);
       }
     };
     try {
-      return await read({ ...opened, rows });
+      return await read({ ...table, rows });
     } finally {
-      await opened.close();
+      await table.close();
     }
   } catch (error) {
-    if (error instanceof LargeImageError) return { refused: error.message, code: error.code };
+    if (error instanceof LargeImageError) return { refusalMessage: error.message, code: error.code };
     if (!isFullDiskCode((error as { code?: unknown }).code)) throw error;
-    return { refused: 'There is no space left on the disk of the server.', code: 'storage-full' };
+    return { refusalMessage: 'There is no space left on the disk of the server.', code: 'storage-full' };
   }
 }
 
@@ -57,7 +58,7 @@ const functions = {
   /** See {@link writeElements}. */
   elementRows: ({ options, ...input }: TableInput & { options: ElementRowsOptions }) =>
     withTable(input, (table) => writeElements(table, options)),
-  /** See {@link writePatchRows}. `to` is the path of the file that it writes. */
+  /** See {@link writePatchRows}. `to` is the path of the file that is written. */
   patchRows: ({ to, ...input }: TableInput & { to: string }) => withTable(input, (table) => writePatchRows(table, to)),
 };
 

@@ -4,27 +4,27 @@ import { describeValue } from '../../../annotation-format/messages.js';
 /** Formats of tables that can be read. */
 export type TableKind = 'csv' | 'parquet' | 'arrow';
 
-/** The formats as they are named in messages. */
+/** The names of the formats in messages. */
 const kindNames = { csv: 'CSV', parquet: 'Parquet', arrow: 'Arrow' } as const;
 
 /** Maximum number of columns of a table: enough for an exported table, which has up to 1000 columns and the columns of shapes. */
 const maxColumns = 1100;
 /** Maximum number of rows of a table. */
 const maxRows = 10_000_000;
-/** Longest name of a column, as in exported tables. */
+/** Maximum length of a column's name, enough for exported tables. */
 const maxNameLength = 1100;
-/** Longest text of a cell in UTF-16 units. */
+/** Maximum length of the text in a cell, in UTF-16 units. */
 const maxTextLength = 1024 * 1024;
-/** Longest part of a name or text that a message repeats. */
+/** Maximum number of characters of a name or text that a message repeats. */
 const maxQuotedCharacters = 100;
 
-/** A cell; `null` means that it has no value. */
+/** The value of a cell; `null` if the cell has none. */
 export type ImportCell = string | number | boolean | null;
 
 /** A column of a received table. */
 export interface ImportColumn {
   name: string;
-  /** `nested`: lists, structures and types that have no value in JSON; `binary`: bytes, such as geometries. */
+  /** `value`: numbers, texts, booleans and dates. `binary`: bytes, such as geometries. `nested`: all other types. */
   kind: 'value' | 'binary' | 'nested';
   /** Whether all its values are numbers. */
   isNumber: boolean;
@@ -40,16 +40,16 @@ export interface ImportRows {
 /** A received table, opened for reading. */
 export interface IncomingTable {
   columns: readonly ImportColumn[];
-  /** Coordinate system of each column of shapes; `undefined` if the file does not say. */
+  /** The columns of shapes by name. `crs` is the coordinate system; `undefined` if the file does not name one. */
   shapes: ReadonlyMap<string, { crs: unknown }>;
-  /** The main column of shapes; `null` if there are none. */
+  /** Name of the main column of shapes. `null` if the metadata of the file names no column of shapes. */
   primary: string | null;
   /** Reads all rows once. @param indices positions of columns. */
   rows(indices: readonly number[]): AsyncIterable<ImportRows>;
   close(): Promise<void>;
 }
 
-/** A name or text as it is repeated in messages. */
+/** Puts a name or text in quotes for a message, and cuts it if it is long. */
 export function quoted(text: string): string {
   return JSON.stringify(text.length > maxQuotedCharacters ? `${text.slice(0, maxQuotedCharacters)}…` : text);
 }
@@ -67,8 +67,8 @@ export function requireValidColumns(columns: readonly ImportColumn[]): void {
 }
 
 /** @throws LargeImageError `too-large` for too many rows. */
-export function requireRowCount(rows: number): void {
-  if (rows <= maxRows) return;
+export function requireRowCount(rowCount: number): void {
+  if (rowCount <= maxRows) return;
   throw new LargeImageError('too-large', `The table has more than ${maxRows} rows.`);
 }
 
@@ -76,7 +76,7 @@ function cellSubject(name: string, row: number): string {
   return `Row ${row} of the column ${quoted(name)} is`;
 }
 
-/** The value of a cell. @throws BadParameterError for values that JSON does not have, naming column and row. */
+/** Converts the value of a cell to a value of JSON. @throws BadParameterError, which names column and row, for values that JSON does not have. */
 export function cellOf(value: unknown, name: string, row: number): ImportCell {
   switch (typeof value) {
     case 'string':
@@ -105,15 +105,15 @@ export function cellOf(value: unknown, name: string, row: number): ImportCell {
   }
 }
 
-/** The bytes of a cell, or `null`. */
+/** Returns the bytes of a cell, or `null` if the cell is empty. @throws BadParameterError for other values. */
 export function bytesOf(value: unknown, name: string, row: number): Uint8Array | null {
   if (value === null || value instanceof Uint8Array) return value;
   throw new BadParameterError(`${cellSubject(name, row)} ${describeValue(value)} in place of a shape in well-known binary.`);
 }
 
 /**
- * The error to report when reading has failed. Damaged files cause all kinds of errors in the libraries. Errors that are meant for
- * the client stay as they are.
+ * Makes the error to report when a table cannot be read. Damaged files cause all kinds of errors in the libraries. Errors that are meant for
+ * the client, and errors of the operating system, are returned unchanged.
  */
 export function toReadError(kind: TableKind, error: unknown): unknown {
   if (error instanceof LargeImageError || !(error instanceof Error) || isSystemError(error)) return error;

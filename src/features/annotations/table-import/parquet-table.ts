@@ -24,13 +24,13 @@ import {
   type IncomingTable,
 } from './incoming-table.js';
 
-/** Longest footer of a file, in bytes. */
+/** Maximum size of the footer of a file in bytes. */
 const maxFooterBytes = 64 * 1024 * 1024;
 /** Maximum size of a decompressed page in bytes. */
 const maxPageBytes = 256 * 1024 * 1024;
 /** Maximum size of a stored part of the file in bytes, such as a column of a row group. */
 const maxChunkBytes = 1024 ** 3;
-/** Rows that are read together. */
+/** Number of rows that are read together. */
 const rowsAtOnce = 65_536;
 
 const codecs = new Set(['UNCOMPRESSED', 'SNAPPY', 'GZIP', 'BROTLI', 'ZSTD']);
@@ -48,10 +48,10 @@ class FileBuffer implements AsyncBuffer {
     if (from < 0 || length < 0 || end > this.byteLength) throw new Error('a part is outside of the file');
     if (length > maxChunkBytes) throw new Error(`a part has ${length} bytes`);
     const bytes = new Uint8Array(length);
-    for (let at = 0; at < length;) {
-      const { bytesRead } = await this.file.read(bytes, at, length - at, from + at);
+    for (let offset = 0; offset < length;) {
+      const { bytesRead } = await this.file.read(bytes, offset, length - offset, from + offset);
       if (bytesRead === 0) throw new Error('the file ends early');
-      at += bytesRead;
+      offset += bytesRead;
     }
     return bytes.buffer;
   }
@@ -74,7 +74,7 @@ export async function openParquet(path: string): Promise<IncomingTable> {
         rowsOf(
           file,
           metadata,
-          indices.map((at) => columns[at]!.name),
+          indices.map((index) => columns[index]!.name),
         ),
       close: () => handle.close(),
     };
@@ -101,11 +101,11 @@ async function requireMagicBytes(file: FileBuffer): Promise<void> {
 }
 
 function requireReadable({ num_rows: declaredRows, row_groups: groups }: FileMetaData): void {
-  let rows = 0;
+  let rowCount = 0;
   for (const { num_rows: count, columns } of groups) {
     if (count < 0n) throw new BadParameterError('The Parquet file is corrupt: a row group has a negative number of rows.');
-    rows += Number(count);
-    requireRowCount(rows);
+    rowCount += Number(count);
+    requireRowCount(rowCount);
     for (const { meta_data: column } of columns) {
       if (column === undefined) throw new BadParameterError('The Parquet file has columns in other files.');
       if (codecs.has(column.codec)) continue;
@@ -115,7 +115,7 @@ function requireReadable({ num_rows: declaredRows, row_groups: groups }: FileMet
       );
     }
   }
-  if (BigInt(rows) !== declaredRows) throw new BadParameterError('The Parquet file is corrupt: its numbers of rows differ.');
+  if (BigInt(rowCount) !== declaredRows) throw new BadParameterError('The Parquet file is corrupt: its numbers of rows differ.');
 }
 
 const textTypes: ReadonlySet<unknown> = new Set(['UTF8', 'ENUM', 'STRING']);
@@ -125,9 +125,9 @@ function columnOf({ element, children }: SchemaTree): ImportColumn {
   const { name, type, converted_type: converted, logical_type: logical, repetition_type: repetition } = element;
   if (children.length > 0 || repetition === 'REPEATED' || type === undefined) return { name, kind: 'nested', isNumber: false };
   const isBytes = type === 'BYTE_ARRAY' || type === 'FIXED_LEN_BYTE_ARRAY';
-  const isValueType = [converted, logical?.type].some((each) => textTypes.has(each) || otherValueTypes.has(each));
+  const isValueType = [converted, logical?.type].some((typeName) => textTypes.has(typeName) || otherValueTypes.has(typeName));
   if (isBytes && !isValueType) return { name, kind: 'binary', isNumber: false };
-  const isTime = [converted, logical?.type].some((each) => /^(DATE|TIME)/.test(each ?? ''));
+  const isTime = [converted, logical?.type].some((typeName) => /^(DATE|TIME)/.test(typeName ?? ''));
   return { name, kind: 'value', isNumber: type !== 'BOOLEAN' && !isTime && !isBytes };
 }
 
@@ -141,8 +141,8 @@ function shapesOf({ key_value_metadata: entries, schema }: FileMetaData): Pick<I
   return { shapes, primary: geo.primary ?? [...shapes.keys()][0] ?? null };
 }
 
-/** Decompressors. They allocate the declared size of a page, which {@link checkPages} has limited. */
-async function compressors(): Promise<Compressors> {
+/** Makes the decompressors. They allocate the declared size of a page, which {@link checkPages} has limited. */
+async function createDecompressors(): Promise<Compressors> {
   const { decompress } = await loadNewZstd();
   return {
     GZIP: (bytes, size) => gunzipSync(bytes, { maxOutputLength: Math.max(1, size) }),
@@ -154,7 +154,7 @@ async function compressors(): Promise<Compressors> {
   };
 }
 
-/** A Parquet page header by the numbers of its fields. */
+/** The header of a Parquet page. The keys contain the numbers of the fields in the format. */
 interface PageHeader {
   field_1: number;
   field_2: number;
@@ -165,40 +165,42 @@ interface PageHeader {
 }
 
 /**
- * Checks the sizes that the pages of a column declare, because the library allocates them. @throws Error if they are too large or do
- * not match the number of rows.
+ * Checks the sizes that the pages of a column declare, because the library allocates these sizes.
+ *
+ * @throws Error if a size is too large, or if the pages do not have as many values as there are rows.
  */
-async function checkPages(file: FileBuffer, { path_in_schema: path, ...column }: ColumnMetaData, rows: number): Promise<void> {
+async function checkPages(file: FileBuffer, { path_in_schema: path, ...column }: ColumnMetaData, rowCount: number): Promise<void> {
   const start = Number(column.dictionary_page_offset ?? column.data_page_offset);
   const end = start + Number(column.total_compressed_size);
   const reader = { view: new DataView(await file.slice(start, end)), offset: 0 };
   const pageName = `a page of ${quoted(path.join('.'))}`;
-  let valueTotal = 0;
-  while (reader.offset < reader.view.byteLength - 1 && valueTotal < rows) {
+  let totalValueCount = 0;
+  while (reader.offset < reader.view.byteLength - 1 && totalValueCount < rowCount) {
     const header = deserializeTCompactProtocol(reader) as unknown as PageHeader;
     const { field_2: size, field_3: compressedSize } = header;
     if (!(size >= 0 && size <= maxPageBytes)) throw new Error(`${pageName} has ${size} bytes, more than ${maxPageBytes}`);
     if (!(compressedSize >= 0 && compressedSize <= reader.view.byteLength - reader.offset))
       throw new Error(`${pageName} is incomplete`);
-    const entries = header.field_7?.field_1 ?? 0;
-    if (entries > size) throw new Error(`${pageName} has more entries than bytes`);
+    const entryCount = header.field_7?.field_1 ?? 0;
+    if (entryCount > size) throw new Error(`${pageName} has more entries than bytes`);
     const valueCount = (header.field_5 ?? header.field_8)?.field_1 ?? 0;
     if (valueCount < 0) throw new Error(`${pageName} has ${valueCount} values`);
-    valueTotal += valueCount;
+    totalValueCount += valueCount;
     reader.offset += compressedSize;
   }
-  if (valueTotal !== rows) throw new Error(`${quoted(path.join('.'))} has ${valueTotal} values in ${rows} rows`);
+  if (totalValueCount !== rowCount)
+    throw new Error(`${quoted(path.join('.'))} has ${totalValueCount} values in ${rowCount} rows`);
 }
 
 async function* rowsOf(file: FileBuffer, metadata: FileMetaData, names: string[]): AsyncGenerator<ImportRows> {
-  const requested = new Set(names);
-  const decompressors = await compressors();
+  const requestedNames = new Set(names);
+  const decompressors = await createDecompressors();
   const rawParsers = { geometryFromBytes: (bytes: Uint8Array) => bytes, geographyFromBytes: (bytes: Uint8Array) => bytes };
   let groupStart = 0;
   for (const { num_rows: count, columns: chunks } of metadata.row_groups) {
     const groupEnd = groupStart + Number(count);
     for (const { meta_data: column } of chunks) {
-      if (requested.has(column!.path_in_schema[0]!)) await checkPages(file, column!, Number(count));
+      if (requestedNames.has(column!.path_in_schema[0]!)) await checkPages(file, column!, Number(count));
     }
     for (let rowStart = groupStart; rowStart < groupEnd; rowStart += rowsAtOnce) {
       const rowEnd = Math.min(groupEnd, rowStart + rowsAtOnce);
@@ -216,7 +218,7 @@ async function* rowsOf(file: FileBuffer, metadata: FileMetaData, names: string[]
         onComplete: (result) => (rows = result),
       });
       if (rows.length !== rowEnd - rowStart) throw new Error('rows are missing');
-      yield { count: rows.length, columns: names.map((_, at) => rows.map((row) => row[at] ?? null)) };
+      yield { count: rows.length, columns: names.map((_, column) => rows.map((row) => row[column] ?? null)) };
     }
     groupStart = groupEnd;
   }

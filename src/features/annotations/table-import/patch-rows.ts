@@ -5,25 +5,27 @@ import { RowFile, type RowPlaces } from './row-file.js';
 import { IdList, type SortedIds } from './row-ids.js';
 import type { ColumnTarget } from './user-columns.js';
 
-/** Maximum number of ids in a message. */
+/** Maximum number of ids that a message lists. */
 export const maxNamedIds = 10;
 
-/** A table with values for elements, as it was read. The cells of each row are in a file, as a JSON list. */
+/** The result of reading a table with values for elements. The cells of each row are in a file, as a JSON list. */
 export interface PatchTable {
+  /** Number of rows. */
   count: number;
+  /** The target of each cell of a row. */
   targets: ColumnTarget[];
   ids: SortedIds;
   places: RowPlaces;
 }
 
-/** The cell of a row in a column. @param valueAt gives the value of the row in the column at a position. */
+/** Returns the cell of a row in a column. @param valueAt returns the row's value in the column at a position. */
 export function cellAt(
-  { name, at, numbersAt }: Pick<ValueColumn, 'name' | 'at' | 'numbersAt'>,
-  valueAt: (position: number) => unknown,
+  { name, position, numbersPosition }: Pick<ValueColumn, 'name' | 'position' | 'numbersPosition'>,
+  valueAt: (columnPosition: number) => unknown,
   row: number,
 ): ReturnType<typeof cellOf> {
-  const number = numbersAt === null ? null : cellOf(valueAt(numbersAt), name, row);
-  return number ?? cellOf(valueAt(at), name, row);
+  const number = numbersPosition === null ? null : cellOf(valueAt(numbersPosition), name, row);
+  return number ?? cellOf(valueAt(position), name, row);
 }
 
 function requirePatchColumns({ columns }: IncomingTable): ValueColumn[] {
@@ -31,10 +33,10 @@ function requirePatchColumns({ columns }: IncomingTable): ValueColumn[] {
     const names = columns.slice(0, 5).map(({ name }) => quoted(name));
     throw new BadParameterError(`The table has no column "id", only ${names.join(', ')}${columns.length > 5 ? ', …' : ''}.`);
   }
-  const computed = columns.filter(({ name }) => computedColumns.has(name)).map(({ name }) => quoted(name));
-  if (computed.length > 0) {
+  const computedNames = columns.filter(({ name }) => computedColumns.has(name)).map(({ name }) => quoted(name));
+  if (computedNames.length > 0) {
     throw new BadParameterError(
-      `These columns follow from the shapes and cannot be set: ${computed.join(', ')}. Send \`id\` and the columns to change.`,
+      `These columns follow from the shapes and cannot be set: ${computedNames.join(', ')}. Send \`id\` and the columns to change.`,
     );
   }
   const valueColumns = selectValueColumns(columns, new Set(['id']));
@@ -45,23 +47,27 @@ function requirePatchColumns({ columns }: IncomingTable): ValueColumn[] {
 /** Reads the ids and values of a table. @param to path of a new file for the values. @throws BadParameterError */
 export async function writePatchRows(table: IncomingTable, to: string): Promise<PatchTable> {
   const valueColumns = requirePatchColumns(table);
-  const idColumn = table.columns.findIndex(({ name }) => name === 'id');
-  const indices = [idColumn, ...valueColumns.flatMap(({ at, numbersAt }) => (numbersAt === null ? [at] : [at, numbersAt]))];
-  const slotByPosition = new Map(indices.map((at, slot) => [at, slot]));
+  const idPosition = table.columns.findIndex(({ name }) => name === 'id');
+  const valuePositions = valueColumns.flatMap(({ position, numbersPosition }) =>
+    numbersPosition === null ? [position] : [position, numbersPosition],
+  );
+  const positions = [idPosition, ...valuePositions];
+  const slotByPosition = new Map(positions.map((position, slot) => [position, slot]));
   const ids = new IdList();
   const file = await RowFile.create(to);
   try {
-    for await (const { count, columns } of table.rows(indices)) {
+    for await (const { count, columns } of table.rows(positions)) {
       for (let i = 0; i < count; i += 1) {
         const row = ids.count;
-        const valueAt = (at: number) => columns[slotByPosition.get(at)!]![i];
-        ids.add(parseId(valueAt(idColumn), row));
+        const valueAt = (position: number) => columns[slotByPosition.get(position)!]![i];
+        ids.add(parseId(valueAt(idPosition), row));
         await file.addRow(JSON.stringify(valueColumns.map((column) => cellAt(column, valueAt, row))));
       }
     }
     if (ids.count === 0) throw new BadParameterError('The table has no rows.');
-    const { words, rows, repeated } = ids.sortIds(maxNamedIds);
-    if (repeated.length > 0) throw new BadParameterError(`These ids are in more than one row: ${repeated.join(', ')}.`);
+    const { words, rows, repeatedIds } = ids.sortIds(maxNamedIds);
+    if (repeatedIds.length > 0)
+      throw new BadParameterError(`These ids are in more than one row: ${repeatedIds.join(', ')}.`);
     const targets = valueColumns.map(({ target }) => target);
     return { count: ids.count, targets, ids: { words, rows }, places: await file.flushAndLocate() };
   } finally {

@@ -9,7 +9,7 @@ import { annotationPath } from '../parameters.js';
 import { annotationHeaders, annotationTag, readPrecondition } from '../views.js';
 import { tableKindOf, tableTypes } from './table-imports.js';
 
-/** The response to changed values. */
+/** Schema of the response to a table of values. */
 const patchedSchema = component(
   'AnnotationTableChange',
   objectOf({
@@ -65,10 +65,10 @@ export const patchTable = defineRoute({
     }
     const request = { id: params.id, caller, signal, checkPrecondition };
     const table = { body, kind, removesEmpty: query.empty === 'remove' };
-    const { annotation, changed } = await annotations.tableImports.patch(request, table);
+    const { annotation, changedCount } = await annotations.tableImports.patch(request, table);
     const level = await annotations.permissions.findShownLevel(annotation, caller);
     return Reply.json(
-      { changed, _version: annotation.version },
+      { changed: changedCount, _version: annotation.version },
       { headers: annotationHeaders(annotationTag(annotation, level)) },
     );
   },

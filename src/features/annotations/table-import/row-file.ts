@@ -3,13 +3,14 @@ import { LargeImageError } from '../../../errors.js';
 
 /** Maximum size of a file in bytes. */
 const maxBytes = 4 * 1024 ** 3;
-/** From this many pending bytes on, texts are written to the file. */
+/** When at least this many bytes are pending, the pending texts are written to the file. */
 const flushBytes = 1024 * 1024;
-/** Texts are read together if the gap between them is at most this long, and the read is not longer than the limit below. */
+/** Two texts are read together if the gap between them has fewer bytes than this. */
 const maxGapBytes = 8 * 1024;
+/** Maximum number of bytes that are read together. */
 const maxReadBytes = 4 * 1024 * 1024;
 
-/** Where the texts of rows are in a file. */
+/** The places of the texts of rows in a file, as offsets and lengths in bytes. */
 export interface RowPlaces {
   starts: Float64Array;
   lengths: Uint32Array;
@@ -19,9 +20,9 @@ export interface RowPlaces {
 export class RowFile {
   readonly #starts: number[] = [];
   readonly #lengths: number[] = [];
-  #pending: string[] = [];
+  #pendingTexts: string[] = [];
   #pendingBytes = 0;
-  #bytes = 0;
+  #totalBytes = 0;
 
   private constructor(private readonly file: FileHandle) {}
 
@@ -29,42 +30,42 @@ export class RowFile {
     return new RowFile(await open(path, 'wx', 0o600));
   }
 
-  /** Number of rows. */
+  /** Number of rows that were added. */
   get count(): number {
     return this.#starts.length;
   }
 
-  /** Adds a row, with a separator before it. */
+  /** Adds a row, and writes a separator before it. */
   async addRow(text: string, separator = ''): Promise<void> {
     await this.write(separator);
-    this.#starts.push(this.#bytes);
+    this.#starts.push(this.#totalBytes);
     const length = Buffer.byteLength(text);
     this.#lengths.push(length);
     await this.#write(text, length);
   }
 
-  /** Writes text that is not a row. */
+  /** Writes text that belongs to no row. */
   async write(text: string): Promise<void> {
     if (text !== '') await this.#write(text, Buffer.byteLength(text));
   }
 
   async #write(text: string, length: number): Promise<void> {
-    this.#pending.push(text);
+    this.#pendingTexts.push(text);
     this.#pendingBytes += length;
-    this.#bytes += length;
-    if (this.#bytes > maxBytes)
+    this.#totalBytes += length;
+    if (this.#totalBytes > maxBytes)
       throw new LargeImageError('too-large', `The values of the table take more than ${maxBytes} bytes.`);
     if (this.#pendingBytes >= flushBytes) await this.#flush();
   }
 
   async #flush(): Promise<void> {
-    const text = this.#pending.join('');
-    this.#pending = [];
+    const text = this.#pendingTexts.join('');
+    this.#pendingTexts = [];
     this.#pendingBytes = 0;
     await this.file.writeFile(text);
   }
 
-  /** Writes pending texts to the file. @returns where all rows are. */
+  /** Writes pending texts to the file. @returns the places of all rows. */
   async flushAndLocate(): Promise<RowPlaces> {
     await this.#flush();
     return { starts: Float64Array.from(this.#starts), lengths: Uint32Array.from(this.#lengths) };
@@ -75,7 +76,7 @@ export class RowFile {
   }
 }
 
-/** The texts of some rows of a file, in the order of `rows`. Texts near each other are read together. */
+/** Reads the texts of some rows of a file, in the order of `rows`. Texts that are near each other are read together. */
 export async function textsOfRows(file: FileHandle, { starts, lengths }: RowPlaces, rows: ArrayLike<number>): Promise<string[]> {
   const texts = Array.from<string>({ length: rows.length });
   const order = Uint32Array.from(rows, (_, i) => i).sort((a, b) => starts[rows[a]!]! - starts[rows[b]!]!);

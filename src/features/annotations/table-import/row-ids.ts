@@ -1,8 +1,10 @@
 import { idWord } from '../elements/packs/ids.js';
 
-/** Sorted ids of rows, each as three 32-bit numbers, and the rows that they belong to. */
+/** The ids of rows, sorted. */
 export interface SortedIds {
+  /** Three 32-bit numbers for each id. */
   words: Uint32Array;
+  /** The row of each id. */
   rows: Uint32Array;
 }
 
@@ -21,32 +23,32 @@ export class IdList {
     this.count += 1;
   }
 
-  /** The ids in order, and at most this many of the repeated ones. */
-  sortIds(maxRepeated: number): SortedIds & { repeated: string[] } {
+  /** Sorts the ids. `repeatedIds` contains the ids of more than one row, up to `maxRepeatedIds`. */
+  sortIds(maxRepeatedIds: number): SortedIds & { repeatedIds: string[] } {
     const { count } = this;
-    const unsorted = this.#words;
+    const unsortedWords = this.#words;
     const compare = (a: number, b: number) =>
-      unsorted[a * 3]! - unsorted[b * 3]! ||
-      unsorted[a * 3 + 1]! - unsorted[b * 3 + 1]! ||
-      unsorted[a * 3 + 2]! - unsorted[b * 3 + 2]!;
+      unsortedWords[a * 3]! - unsortedWords[b * 3]! ||
+      unsortedWords[a * 3 + 1]! - unsortedWords[b * 3 + 1]! ||
+      unsortedWords[a * 3 + 2]! - unsortedWords[b * 3 + 2]!;
     const rows = Uint32Array.from({ length: count }, (_, i) => i).sort(compare);
     const words = new Uint32Array(count * 3);
-    const repeated = new Set<string>();
+    const repeatedIds = new Set<string>();
     for (let i = 0; i < count; i += 1) {
       const row = rows[i]!;
-      words.set(unsorted.subarray(row * 3, row * 3 + 3), i * 3);
-      if (i > 0 && repeated.size < maxRepeated && compare(row, rows[i - 1]!) === 0) repeated.add(idAt(words, i));
+      words.set(unsortedWords.subarray(row * 3, row * 3 + 3), i * 3);
+      if (i > 0 && repeatedIds.size < maxRepeatedIds && compare(row, rows[i - 1]!) === 0) repeatedIds.add(idAt(words, i));
     }
-    return { words, rows, repeated: [...repeated] };
+    return { words, rows, repeatedIds: [...repeatedIds] };
   }
 }
 
-/** An id as text. */
-export function idAt(words: Uint32Array, i: number): string {
-  return [0, 1, 2].map((part) => words[i * 3 + part]!.toString(16).padStart(8, '0')).join('');
+/** Returns the id at a position as text. */
+export function idAt(words: Uint32Array, position: number): string {
+  return [0, 1, 2].map((word) => words[position * 3 + word]!.toString(16).padStart(8, '0')).join('');
 }
 
-/** Position of an id among sorted ids; -1 if it is not one of them. */
+/** Finds the position of an id among sorted ids. Returns -1 if it is not one of them. */
 export function findId({ words }: SortedIds, id: string): number {
   const [a, b, c] = [idWord(id, 0), idWord(id, 1), idWord(id, 2)];
   let [low, high] = [0, words.length / 3 - 1];

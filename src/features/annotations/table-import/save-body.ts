@@ -4,18 +4,18 @@ import { pipeline } from 'node:stream/promises';
 import { BadParameterError, LargeImageError } from '../../../errors.js';
 import { bodyChunks } from '../replies.js';
 
-/** Saves a body as a new file. @throws BadParameterError, LargeImageError `too-large`, errors of the disk */
+/** Saves a body as a new file. @throws BadParameterError, LargeImageError `too-large`. Also throws errors of the disk. */
 export async function saveBody(body: Readable, path: string, maxBytes: number, signal: AbortSignal): Promise<void> {
-  let bytes = 0;
-  const limited = async function* () {
+  let byteCount = 0;
+  const limitedChunks = async function* () {
     for await (const chunk of bodyChunks(body)) {
-      bytes += chunk.length;
-      if (bytes > maxBytes) throw new LargeImageError('too-large', `The table has more than ${maxBytes} bytes.`);
+      byteCount += chunk.length;
+      if (byteCount > maxBytes) throw new LargeImageError('too-large', `The table has more than ${maxBytes} bytes.`);
       yield chunk;
     }
   };
   try {
-    await pipeline(limited, createWriteStream(path, { flags: 'wx', mode: 0o600 }), { signal });
+    await pipeline(limitedChunks, createWriteStream(path, { flags: 'wx', mode: 0o600 }), { signal });
   } catch (cause) {
     signal.throwIfAborted();
     if (cause instanceof LargeImageError) throw cause;
@@ -24,5 +24,5 @@ export async function saveBody(body: Readable, path: string, maxBytes: number, s
     if (syscall === 'write' || syscall === 'open') throw cause;
     throw new BadParameterError('The request body is incomplete.', { cause });
   }
-  if (bytes === 0) throw new BadParameterError('The request has no body.');
+  if (byteCount === 0) throw new BadParameterError('The request has no body.');
 }

@@ -27,34 +27,35 @@ const timeoutMs = 30 * 60_000;
 const memoryMiB = 2048;
 /** Maximum number of tables that wait for a thread. */
 const maxWaitingTables = 16;
-/** Up to this many elements are changed in their packs; for more, all packs are written again. */
+/** If at most this many elements change, only their packs are written. Otherwise, all packs are written. */
 const maxEditedElements = 2000;
 /** Number of elements that get their values at a time. */
 const elementsAtOnce = 4096;
-/** Bytes of a document that are read at a time. */
+/** Number of bytes of a document that are read at a time. */
 const readBytes = 256 * 1024;
 const inputName = 'The table';
 
-/** Media types of tables. */
+/** The formats of tables by media type. */
 const kindsByMediaType: ReadonlyMap<string, TableKind> = new Map([
   ['text/csv', 'csv'],
   ['application/vnd.apache.parquet', 'parquet'],
   ['application/vnd.apache.arrow.stream', 'arrow'],
 ]);
 
-/** The format that a `Content-Type` names; `null` if it is not a format of tables. */
+/** Finds the format that a `Content-Type` names. Returns `null` if it is not a format of tables. */
 export function tableKindOf(contentType: string | undefined): TableKind | null {
   return kindsByMediaType.get((contentType ?? '').split(';')[0]!.trim().toLowerCase()) ?? null;
 }
 
-/** The format of a table of shapes that a `Content-Type` names, or `null`. */
+/** Like {@link tableKindOf}, for tables of shapes, which cannot be CSV. */
 export function shapeTableKindOf(contentType: string | undefined): TableKind | null {
   const kind = tableKindOf(contentType);
   return kind === 'csv' ? null : kind;
 }
 
-/** Media types of all tables, and of tables of shapes. */
+/** Media types of tables. */
 export const tableTypes = [...kindsByMediaType.keys()];
+/** Media types of tables of shapes. */
 export const shapeTableTypes = tableTypes.filter((type) => shapeTableKindOf(type) !== null);
 
 /** Options of {@link TableImports}. */
@@ -64,11 +65,11 @@ export interface TableImportsOptions {
   lifecycle: AnnotationLifecycle;
   brand: string;
   temporaryDirectory: string;
-  /** Longest table, in bytes. */
+  /** Maximum size of a table in bytes. */
   maxBytes: number;
 }
 
-/** Reads tables that clients send. Each is saved as a temporary file first, and read in a thread. */
+/** Reads tables that clients send. Each table is first saved as a temporary file, and then read in a thread. */
 export class TableImports {
   readonly #threads = new ThreadPool<ImportFunctions>({
     program: findProgram(import.meta.url, { source: './import-thread.ts', built: 'table-import-thread' }),
@@ -87,13 +88,14 @@ export class TableImports {
   /**
    * Sets values of elements, in one new version.
    *
-   * @param removesEmpty whether empty cells remove values.
-   * @throws BadParameterError that names ids which no element has.
+   * @param table `removesEmpty`: whether an empty cell removes the element's value.
+   * @returns `changedCount`: number of elements with new values.
+   * @throws BadParameterError that names the ids for which there is no element.
    */
   async patch(
     request: ChangeRequest & { signal: AbortSignal },
     { body, kind, removesEmpty }: { body: Readable; kind: TableKind; removesEmpty: boolean },
-  ): Promise<{ annotation: AnnotationRecord; changed: number }> {
+  ): Promise<{ annotation: AnnotationRecord; changedCount: number }> {
     const { signal } = request;
     return this.#withBody(body, kind, signal, async (input, directory) => {
       const rowsPath = join(directory, 'rows');
@@ -103,7 +105,7 @@ export class TableImports {
         const patch = new TablePatch(table, file, removesEmpty, signal);
         const annotation =
           table.count <= maxEditedElements ? await this.#edit(request, patch) : await this.#rewrite(request, patch);
-        return { annotation, changed: table.count };
+        return { annotation, changedCount: table.count };
       } finally {
         await file.close();
       }
@@ -113,19 +115,19 @@ export class TableImports {
   /**
    * Makes an annotation from a table of shapes.
    *
-   * @param admit called after the table was read; checks that the caller may still annotate the item, and returns it.
+   * @param options `admit`: called after the table was read. Checks that the caller may still annotate the item, and returns the item.
    */
   async create(
     { body, kind, name }: { body: Readable; kind: TableKind; name: string | undefined },
     { admit, caller, signal }: { admit: () => Promise<ItemRecord>; caller: Caller | null; signal: AbortSignal },
-  ): Promise<{ created: readonly AnnotationRecord[]; skipped: number }> {
+  ): Promise<{ created: readonly AnnotationRecord[]; skippedCount: number }> {
     return this.#withBody(body, kind, signal, async (input, directory) => {
       const { brand } = this.options;
       const options = { directory, brand, name };
       const result = requireAccepted(await this.#threads.run('elementRows', { ...input, options }, { inputName, signal }));
       const document = createReadStream(join(directory, result.file), { highWaterMark: readBytes });
       const { created } = await this.options.lifecycle.create(await admit(), document, 'created', { caller, signal });
-      return { created, skipped: result.skipped };
+      return { created, skippedCount: result.skippedCount };
     });
   }
 
@@ -136,8 +138,8 @@ export class TableImports {
       elementIds: ids,
       changes: async (stored, editing) => {
         const elements = await editing.find(stored, ids, request);
-        const unknown = ids.filter((id) => !elements.has(id));
-        if (unknown.length > 0) throw unknownIdsError(unknown, unknown.length);
+        const unknownIds = ids.filter((id) => !elements.has(id));
+        if (unknownIds.length > 0) throw unknownIdsError(unknownIds, unknownIds.length);
         return { put: ids.map((id, i) => patch.apply(elements.get(id)!, cells[i]!)) };
       },
     });
@@ -166,7 +168,7 @@ export class TableImports {
 }
 
 function requireAccepted<Result extends object>(result: Result | Refusal): Result {
-  if ('refused' in result) throw new LargeImageError(result.code, result.refused);
+  if ('refusalMessage' in result) throw new LargeImageError(result.code, result.refusalMessage);
   return result;
 }
 
@@ -179,8 +181,9 @@ function unknownIdsError(ids: readonly string[], count: number): BadParameterErr
   );
 }
 
-/** Values for elements, in a file. */
+/** Values for elements, which are read from a file when they are needed. */
 class TablePatch {
+  /** The row of each id, by the id's position among the sorted ids. */
   readonly #rowByPosition: Uint32Array;
 
   constructor(
@@ -192,17 +195,17 @@ class TablePatch {
     this.#rowByPosition = table.ids.rows;
   }
 
-  /** All ids, sorted. */
+  /** The ids of all elements with values, sorted. */
   get ids(): string[] {
     return Array.from({ length: this.table.count }, (_, i) => idAt(this.table.ids.words, i));
   }
 
-  /** The cells of rows. @param positions of sorted ids. */
+  /** Reads the cells of some ids. @param positions the positions of these ids among the sorted ids. */
   async cellsOf(positions: readonly number[]): Promise<ImportCell[][]> {
     const texts = await textsOfRows(
       this.file,
       this.table.places,
-      positions.map((at) => this.#rowByPosition[at]!),
+      positions.map((position) => this.#rowByPosition[position]!),
     );
     const cells: ImportCell[][] = [];
     for (const text of texts) {
@@ -216,7 +219,7 @@ class TablePatch {
     return patchElement(element, this.table.targets, cells, this.removesEmpty);
   }
 
-  /** All elements of a version, with these values. @throws BadParameterError after the last element, if some ids belong to none. */
+  /** Yields all elements of a version with their new values. @throws BadParameterError after the last element, if some ids belong to no element. */
   async *patchAll(store: ElementStore, stored: StoredElements): AsyncGenerator<AnnotationElement, void, undefined> {
     const { ids, count } = this.table;
     const foundFlags = new Uint8Array(count);
@@ -226,17 +229,17 @@ class TablePatch {
       const matchedPositions: number[] = [];
       const idPositions: number[] = [];
       for (const element of batch) {
-        const at = findId(ids, element.id!);
-        idPositions.push(at);
-        if (at < 0) continue;
-        matchedPositions.push(at);
-        foundFlags[at] = 1;
+        const position = findId(ids, element.id!);
+        idPositions.push(position);
+        if (position < 0) continue;
+        matchedPositions.push(position);
+        foundFlags[position] = 1;
         matchedCount += 1;
       }
       const cells = await this.cellsOf(matchedPositions);
-      let next = 0;
+      let nextMatch = 0;
       for (const [i, element] of batch.entries()) {
-        yield idPositions[i]! < 0 ? element : this.apply(element, cells[next++]!);
+        yield idPositions[i]! < 0 ? element : this.apply(element, cells[nextMatch++]!);
         if (isSliceOver()) await nextSlice(this.signal);
       }
       batch = [];
@@ -247,8 +250,10 @@ class TablePatch {
     }
     yield* patchBatch();
     if (matchedCount === count) return;
-    const unknown: string[] = [];
-    for (let i = 0; i < count && unknown.length < maxNamedIds; i += 1) if (foundFlags[i] === 0) unknown.push(idAt(ids.words, i));
-    throw unknownIdsError(unknown, count - matchedCount);
+    const unknownIds: string[] = [];
+    for (let i = 0; i < count && unknownIds.length < maxNamedIds; i += 1) {
+      if (foundFlags[i] === 0) unknownIds.push(idAt(ids.words, i));
+    }
+    throw unknownIdsError(unknownIds, count - matchedCount);
   }
 }

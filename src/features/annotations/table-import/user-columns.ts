@@ -4,36 +4,36 @@ import { quoted, type ImportCell } from './incoming-table.js';
 /** A step of a path in `user`. */
 interface PathStep {
   key: string;
-  /** Whether a missing value at this step becomes a list, because the columns below it are numbered from 0. */
+  /** Whether a missing container at this step is created as a list, because the keys of the columns below it are numbers from 0. */
   isList: boolean;
 }
 
-/** Where the values of a column go. */
+/** Where the values of a column are set: in a field of the element, or at a path in `user`. */
 export type ColumnTarget =
   | { field: 'group' | 'label' | 'fillColor' | 'lineColor' | 'lineWidth' }
   | { steps: PathStep[]; name: string };
 
-/** Maximum length of a path in `user`, as in exported tables. */
+/** Maximum number of steps of a path in `user`, as in exported tables. */
 const maxDepth = 16;
-/** Longest list that values are put into. */
+/** Maximum length of a list in `user` to which values are added. */
 const maxListLength = 10_000;
 
 type Json = Record<string, unknown>;
 
 const listIndex = /^(0|[1-9]\d*)$/;
 
-/** The keys of a name: a JSON pointer, or the name of a member of `user`. @throws BadParameterError */
+/** Splits the name of a column into keys. The name is a JSON pointer, or the name of a member of `user`. @throws BadParameterError */
 function keysOf(name: string): string[] {
   const keys = name.startsWith('/') ? name.slice(1).split('/') : [name];
   if (keys.length > maxDepth) throw new BadParameterError(`The column ${quoted(name)} is more than ${maxDepth} levels deep.`);
   return keys.map((key) => {
-    const decoded = name.startsWith('/') ? key.replaceAll('~1', '/').replaceAll('~0', '~') : key;
-    if (decoded === '__proto__') throw new BadParameterError(`The column ${quoted(name)} has a name that is not allowed.`);
-    return decoded;
+    const decodedKey = name.startsWith('/') ? key.replaceAll('~1', '/').replaceAll('~0', '~') : key;
+    if (decodedKey === '__proto__') throw new BadParameterError(`The column ${quoted(name)} has a name that is not allowed.`);
+    return decodedKey;
   });
 }
 
-/** The paths in `user` that the names of columns stand for. */
+/** Converts the names of columns to paths in `user`. */
 export function userTargets(names: readonly string[]): { steps: PathStep[]; name: string }[] {
   const paths = names.map(keysOf);
   const childKeysByPath = new Map<string, Set<string>>();
@@ -61,18 +61,18 @@ export function setInUser(user: Json, { steps, name }: { steps: readonly PathSte
   let container: Json | unknown[] = user;
   for (const [depth, { key, isList }] of steps.entries()) {
     if (depth === steps.length - 1) return setMember(container, key, value, name);
-    let next: unknown = ownValue(container, key);
-    if (next === undefined || next === null) {
-      next = isList ? [] : {};
-      setMember(container, key, next, name);
+    let child: unknown = ownValue(container, key);
+    if (child === undefined || child === null) {
+      child = isList ? [] : {};
+      setMember(container, key, child, name);
     }
-    if (typeof next !== 'object')
+    if (typeof child !== 'object')
       throw new BadParameterError(`The column ${quoted(name)} cannot be stored: ${quoted(key)} already has a value.`);
-    container = next as Json | unknown[];
+    container = child as Json | unknown[];
   }
 }
 
-/** Removes a value from `user`, if it is there. In lists `null` takes its place. */
+/** Removes a value from `user`, if `user` has it. In a list, the value is replaced by `null`. */
 export function removeFromUser(user: Json, { steps }: { steps: readonly PathStep[] }): void {
   let container: unknown = user;
   for (const { key } of steps.slice(0, -1))

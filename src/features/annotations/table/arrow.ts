@@ -16,7 +16,7 @@ import {
 import { Block, type FilteredBlock } from './block.js';
 import type { TableColumn } from './columns.js';
 
-/** Length of the marker at the end of a stream. */
+/** Length of the marker at the end of a stream, in bytes. */
 const endMarkerBytes = 8;
 
 function schemaOf(columns: readonly TableColumn[]): Schema {
@@ -28,7 +28,7 @@ function arrowTypeOf(name: string, type: TableColumn['type']): Bool | Float64 | 
   return type === 'number' ? new Float64() : type === 'boolean' ? new Bool() : new Utf8();
 }
 
-/** The beginning of a stream: its schema. */
+/** Writes the beginning of a stream: its schema. */
 export function arrowStart({ columns }: { columns: TableColumn[] }): Uint8Array {
   const writer = new RecordBatchStreamWriter();
   writer.reset(undefined, schemaOf(columns));
@@ -37,12 +37,12 @@ export function arrowStart({ columns }: { columns: TableColumn[] }): Uint8Array 
   return bytes.slice(0, schemaLengthOf(bytes));
 }
 
-/** Length of the first message of a stream, the schema, in bytes: a 4-byte marker, a 4-byte length, and that many bytes. */
+/** Finds the length of a stream's first message (the schema) in bytes. A message is a 4-byte marker, a 4-byte length, and that many bytes. */
 function schemaLengthOf(stream: Uint8Array): number {
   return 8 + new DataView(stream.buffer, stream.byteOffset).getInt32(4, true);
 }
 
-/** Rows of a block that match a filter, as a message of a stream; empty if there are none. */
+/** Writes the rows of a block that match a filter as a message of a stream. Returns no bytes if no row matches. */
 export function arrowBatch({ block: input, filter, columns }: FilteredBlock & { columns: TableColumn[] }): Uint8Array {
   const block = new Block(input);
   const rows = block.selectRows(filter);

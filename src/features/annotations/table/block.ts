@@ -5,11 +5,11 @@ import { windowPositions } from '../elements/packs/pack-index.js';
 import type { TableColumn } from './columns.js';
 import type { TableFilter } from './filter.js';
 
-/** A part of a table with the columns that a query needs, as it is sent to a thread. */
+/** A part of a table with the columns that a query needs, in the form in which it is sent to a thread. */
 export interface BlockInput {
   windowIndex: number;
-  rows: number;
-  /** Ranges of rows whose elements have not changed since the block was written; `to` is exclusive. */
+  rowCount: number;
+  /** Ranges of rows whose elements have not changed since the block was written. `to` is exclusive. */
   liveRanges: readonly (readonly [from: number, to: number])[];
   columns: { name: string; kind: 'number' | 'text'; bytes: Uint8Array }[];
 }
@@ -17,13 +17,13 @@ export interface BlockInput {
 /** A value in a table. */
 export type Cell = string | number | boolean | null;
 
-/** Values of a column that are not numbers: a code for each row, which is 0 (no value) or 1 + index in `distinctValues`. */
+/** Values of a column that are not numbers. Each row has a code: 0 if it has no value, otherwise 1 + index in `distinctValues`. */
 export interface CodedColumn {
   codes: ArrayLike<number>;
   distinctValues: TextOrBoolean[];
 }
 
-/** A block, and a filter that selects some of its rows (`null`: all): the input of most functions in threads. */
+/** A block, and a filter that selects some of its rows (`null` selects all): the input of most functions in threads. */
 export interface FilteredBlock {
   block: BlockInput;
   filter: TableFilter | null;
@@ -37,11 +37,11 @@ export class Block {
   readonly #codedColumns = new Map<string, CodedColumn>();
 
   constructor(private readonly input: BlockInput) {
-    this.rowCount = input.rows;
+    this.rowCount = input.rowCount;
     for (const { name, kind, bytes } of input.columns) this.#storedBytes.set(`${kind} ${name}`, bufferOf(bytes));
   }
 
-  /** Numbers of a stored column, `NaN` where there are none. */
+  /** Returns the numbers of a stored column, with `NaN` in rows without a number. */
   numbers(source: string): Float64Array {
     let values = this.#numbers.get(source);
     if (values === undefined) {
@@ -53,7 +53,7 @@ export class Block {
     return values;
   }
 
-  /** Values of a stored column that are not numbers. */
+  /** Decodes the values of a stored column that are not numbers. */
   #storedNonNumbers(source: string): CodedColumn {
     const stored = this.#storedBytes.get(`text ${source}`);
     if (stored === undefined) return { codes: new Uint8Array(this.rowCount), distinctValues: [] };
@@ -61,7 +61,7 @@ export class Block {
     return { codes, distinctValues };
   }
 
-  /** Values of a column of texts, truth values or ids. If a column also has numbers, all its values are texts. */
+  /** Returns the values of a column of texts, booleans or ids. If a column also has numbers, all its values become texts. */
   codedColumn(column: TableColumn): CodedColumn {
     let codedColumn = this.#codedColumns.get(column.name);
     if (codedColumn === undefined) {
@@ -113,7 +113,7 @@ export class Block {
     return { codes, distinctValues };
   }
 
-  /** The values of a column at some rows. */
+  /** Returns the values of a column at some rows. */
   cells(column: TableColumn, rows: ArrayLike<number>): Cell[] {
     const cells: Cell[] = Array.from({ length: rows.length });
     if (column.type === 'number') {
@@ -137,7 +137,7 @@ export class Block {
     return cells;
   }
 
-  /** Rows that match a filter and whose elements have not changed since the block was written. */
+  /** Finds the rows that match a filter and whose elements have not changed since the block was written. */
   selectRows(filter: TableFilter | null): Uint32Array {
     const mask = filter === null ? null : this.#maskOf(filter);
     const rows = new Uint32Array(this.rowCount);
@@ -148,6 +148,7 @@ export class Block {
     return rows.subarray(0, count);
   }
 
+  /** Evaluates a filter. Returns 1 for each row that matches, and 0 for each other row. */
   #maskOf(filter: TableFilter): Uint8Array {
     const { rowCount } = this;
     const mask = new Uint8Array(rowCount);
@@ -156,15 +157,15 @@ export class Block {
       case 'or': {
         mask.fill(filter.kind === 'and' ? 1 : 0);
         for (const part of filter.parts) {
-          const other = this.#maskOf(part);
-          if (filter.kind === 'and') for (let row = 0; row < rowCount; row += 1) mask[row]! &= other[row]!;
-          else for (let row = 0; row < rowCount; row += 1) mask[row]! |= other[row]!;
+          const partMask = this.#maskOf(part);
+          if (filter.kind === 'and') for (let row = 0; row < rowCount; row += 1) mask[row]! &= partMask[row]!;
+          else for (let row = 0; row < rowCount; row += 1) mask[row]! |= partMask[row]!;
         }
         return mask;
       }
       case 'not': {
-        const other = this.#maskOf(filter.part);
-        for (let row = 0; row < rowCount; row += 1) mask[row] = 1 - other[row]!;
+        const partMask = this.#maskOf(filter.part);
+        for (let row = 0; row < rowCount; row += 1) mask[row] = 1 - partMask[row]!;
         return mask;
       }
       case 'number': {
@@ -179,9 +180,9 @@ export class Block {
       }
       case 'values': {
         const { codes, distinctValues } = this.codedColumn(filter.column);
-        const accepted = new Set(filter.in);
-        const isAccepted = Uint8Array.from([0, ...distinctValues.map((value) => (accepted.has(value) ? 1 : 0))]);
-        for (let row = 0; row < rowCount; row += 1) mask[row] = isAccepted[codes[row] as number]!;
+        const listedValues = new Set(filter.in);
+        const maskByCode = Uint8Array.from([0, ...distinctValues.map((value) => (listedValues.has(value) ? 1 : 0))]);
+        for (let row = 0; row < rowCount; row += 1) mask[row] = maskByCode[codes[row] as number]!;
         return mask;
       }
       case 'null':
@@ -199,7 +200,7 @@ export class Block {
       }
       case 'polygon': {
         const [x, y] = [this.numbers('x'), this.numbers('y')];
-        const isInside = polygonTest(filter.points);
+        const isInside = createPolygonTest(filter.points);
         for (let row = 0; row < rowCount; row += 1) if (isInside(x[row] as number, y[row] as number)) mask[row] = 1;
         return mask;
       }
@@ -217,8 +218,8 @@ export class Block {
   }
 }
 
-/** Tests whether a position is inside a polygon (even-odd rule). Most positions are outside its box. */
-function polygonTest(points: readonly (readonly [number, number])[]): (x: number, y: number) => boolean {
+/** Makes a function that tests whether a position is inside a polygon (even-odd rule). It tests the polygon's box first, because most positions are outside. */
+function createPolygonTest(points: readonly (readonly [number, number])[]): (x: number, y: number) => boolean {
   const [xs, ys] = [Float64Array.from(points, ([x]) => x), Float64Array.from(points, ([, y]) => y)];
   let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
   for (const [x, y] of points) {

@@ -11,19 +11,19 @@ import type { PacksInput, TableFunctions } from './table-thread.js';
 
 const taskSubject = 'The table';
 /**
- * Maximum number of packs from which the cells of a few rows are computed. This is faster than reading a segment: even one with few columns
- * has five megabytes, and measuring an element takes only some microseconds.
+ * If a few rows lie in at most this many packs, their cells are computed from the packs. This is faster than reading a segment: even a
+ * segment with few columns has five megabytes, and measuring an element takes only some microseconds.
  */
 const maxPacksForCells = 16;
 const timeoutMs = 60_000;
 const memoryMiB = 2048;
-/** Maximum number of calls that wait for a thread. Each request makes only a few at a time, and requests wait in a queue before that. */
+/** Maximum number of calls that wait for a thread. Each request makes only a few calls at a time, and requests wait in a queue before they begin. */
 const maxWaitingCalls = 256;
-/** Memory in bytes for segments that are computed here, from packs that are in no stored segment. */
+/** Memory in bytes for segments that are computed from packs, because no stored segment contains these packs. */
 const maxLooseBytes = 32 * 1024 * 1024;
 
-/** The threads that work on tables. */
-export function tableThreads(): ThreadPool<TableFunctions> {
+/** Creates the threads that work on tables. */
+export function createTableThreads(): ThreadPool<TableFunctions> {
   return new ThreadPool<TableFunctions>({
     program: findProgram(import.meta.url, { source: './table-thread.ts', built: 'table-thread' }),
     name: 'tables',
@@ -37,13 +37,13 @@ export function tableThreads(): ThreadPool<TableFunctions> {
 /** A part of a table: elements of one window. */
 export interface TableBlock {
   header: SegmentHeader;
-  /** Index of its window in the annotation. */
+  /** Index of the block's window in the annotation. */
   windowIndex: number;
   /** Number of elements that have not changed since the block was written. */
   liveCount: number;
-  /** The block with its stored columns, and the buffers to transfer when the block is sent to a thread. */
+  /** Loads the block with these columns. `transfer` lists the buffers to transfer when the block is sent to a thread. */
   load(columns: Iterable<TableColumn>, signal: AbortSignal): Promise<{ block: BlockInput; transfer: ArrayBuffer[] }>;
-  /** The values of columns at some rows, column by column. The elements of these rows must not have changed since the block was written. */
+  /** Loads the values of columns at some rows, column by column. The elements of these rows must not have changed since the block was written. */
   loadCells(columns: TableColumn[], rows: Uint32Array, signal: AbortSignal): Promise<Cell[][]>;
 }
 
@@ -52,24 +52,25 @@ export interface OpenTable {
   content: string;
   blocks: TableBlock[];
   columnsByName: ColumnsByName;
-  /** Whether elements have values that the table has no columns for, because it has as many as it can. */
+  /** Whether elements have values without a column, because the table has its maximum number of columns. */
   isCut: boolean;
 }
 
-/** A block whose columns can be loaded. Only stored segments can load their packs. */
+/** A block whose columns can be loaded. If it is a stored segment, its packs can be loaded, too. */
 type LoadableBlock = Pick<TableSegment, 'header' | 'windowIndex' | 'liveRanges'> &
   Partial<Pick<TableSegment, 'loadPacks'>> & {
     loadColumns: (columns: readonly SegmentColumn[], signal?: AbortSignal) => Promise<Uint8Array[]>;
   };
 
+/** A segment that was computed from packs. */
 interface LooseSegment {
   header: SegmentHeader;
   parts: Uint8Array[];
 }
 
-/** Opens tables: finds their parts and columns, without loading any values. */
+/** Opens tables. Finds their blocks and columns, without loading values. */
 export class TableBlocks {
-  readonly #loose = new LRUCache<string, LooseSegment>({
+  readonly #looseSegments = new LRUCache<string, LooseSegment>({
     maxSize: maxLooseBytes,
     sizeCalculation: ({ parts }) => parts.reduce((sum, { length }) => sum + length, 4096),
   });
@@ -107,32 +108,32 @@ export class TableBlocks {
 
   async #loadCells(segment: LoadableBlock, columns: TableColumn[], rows: Uint32Array, signal: AbortSignal): Promise<Cell[][]> {
     const { header, windowIndex, loadPacks } = segment;
-    const selected = packsOfRows(header, rows);
-    // A cut segment lacks some columns. One made from a few of its packs could lack different columns, so it is not made.
-    if (loadPacks === undefined || header.isCut === true || selected.packs.length > maxPacksForCells) {
+    const selection = packsOfRows(header, rows);
+    // If the segment is cut, it lacks some columns. Its packs alone could lack different columns, so they are not used then.
+    if (loadPacks === undefined || header.isCut === true || selection.packs.length > maxPacksForCells) {
       const { block, transfer } = await loadBlock(segment, columns, signal);
       return this.threads.run('cells', { block, columns, rows }, { inputName: taskSubject, signal, transfer });
     }
-    const { input, transfer } = toPacksInput(await loadPacks(selected.packs, signal));
+    const { input, transfer } = toPacksInput(await loadPacks(selection.packs, signal));
     return this.threads.run(
       'cellsOfPacks',
-      { ...input, windowIndex, columns, rows: selected.rows },
+      { ...input, windowIndex, columns, rows: selection.rows },
       { inputName: taskSubject, signal, transfer },
     );
   }
 
-  /** Converts packs to the columns of a segment. */
+  /** Computes the segment of some packs. */
   async #segmentFromPacks(packs: WindowPacks, signal: AbortSignal): Promise<LooseSegment> {
-    const cached = this.#loose.get(packs.id);
+    const cached = this.#looseSegments.get(packs.id);
     if (cached !== undefined) return cached;
     const { input, transfer } = toPacksInput(await packs.load(signal));
     const segment = await this.threads.run('segmentOf', input, { inputName: taskSubject, signal, transfer });
-    this.#loose.set(packs.id, segment);
+    this.#looseSegments.set(packs.id, segment);
     return segment;
   }
 }
 
-/** Packs as the input of a thread, and the buffers to transfer with it. */
+/** Makes the input of a thread from packs. `transfer` lists the buffers to transfer with the input. */
 export function toPacksInput(packs: RawPack[]): { input: PacksInput; transfer: ArrayBuffer[] } {
   const buffers = new Set(packs.flatMap(({ columns, text }) => [columns.buffer, text.buffer]));
   return { input: { packs }, transfer: [...buffers] as ArrayBuffer[] };
@@ -141,16 +142,16 @@ export function toPacksInput(packs: RawPack[]): { input: PacksInput; transfer: A
 /**
  * Finds the packs that contain some rows of a segment.
  *
- * @returns indices of these packs in the header, and for each row its index in the rows of only these packs.
+ * @returns `packs`: indices of these packs in the header. `rows`: for each row, its index among the rows of only these packs.
  */
 function packsOfRows({ counts }: SegmentHeader, rows: Uint32Array): { packs: number[]; rows: Uint32Array } {
   const packs: number[] = [];
   const selectedRows = new Uint32Array(rows.length);
   // Rows are visited in the order of the segment, so that each pack is added once.
-  const sorted = Uint32Array.from(rows, (_, i) => i).sort((a, b) => rows[a]! - rows[b]!);
-  // The first row of `pack` in the segment, and in the selected packs.
+  const sortedIndices = Uint32Array.from(rows, (_, i) => i).sort((a, b) => rows[a]! - rows[b]!);
+  // The first row of `pack` in the segment, and its first row in the selected packs.
   let [pack, firstRow, firstSelectedRow] = [0, 0, 0];
-  for (const i of sorted) {
+  for (const i of sortedIndices) {
     const row = rows[i] as number;
     while (row >= firstRow + counts[pack]!) {
       if (packs.at(-1) === pack) firstSelectedRow += counts[pack]!;
@@ -163,20 +164,20 @@ function packsOfRows({ counts }: SegmentHeader, rows: Uint32Array): { packs: num
   return { packs, rows: selectedRows };
 }
 
-/** Loads the stored columns of a block that these columns of the table need. */
+/** Loads a block with the stored columns that contain the values of these columns of the table. */
 async function loadBlock(
   { header, windowIndex, liveRanges, loadColumns }: LoadableBlock,
   columns: Iterable<TableColumn>,
   signal: AbortSignal,
 ): Promise<{ block: BlockInput; transfer: ArrayBuffer[] }> {
-  const needed = storedColumns(header, columns);
-  const columnBytes = await loadColumns(needed, signal);
+  const neededColumns = storedColumns(header, columns);
+  const columnBytes = await loadColumns(neededColumns, signal);
   const transfer: ArrayBuffer[] = [];
   const block: BlockInput = {
     windowIndex,
-    rows: header.rows,
+    rowCount: header.rows,
     liveRanges,
-    columns: needed.map(({ name, kind }, i) => {
+    columns: neededColumns.map(({ name, kind }, i) => {
       const bytes = new Uint8Array(columnBytes[i]!);
       transfer.push(bytes.buffer);
       return { name, kind, bytes };

@@ -1,23 +1,23 @@
 import { BadParameterError } from '../../../errors.js';
 import { baseColumnNames, idColumnNames, type SegmentColumn, type SegmentHeader } from '../elements/packs/segment.js';
 
-/** A column of a table, as clients name it. */
+/** A column of a table. */
 export interface TableColumn {
   name: string;
   type: 'id' | 'number' | 'boolean' | 'text';
-  /** Name of the stored columns with its values. There is one for numbers and one for other values. */
+  /** Name of the stored columns with its values. There can be two stored columns of this name: one for numbers and one for other values. */
   source: string;
-  /** Whether this is the text column of a name with both numbers and other values. It shows the numbers as texts. */
+  /** True for a text column that also has numbers, which it shows as texts. */
   isMixed: boolean;
 }
 
 /** Maximum number of columns of a table. */
 const maxColumns = 1000;
 
-/** If a name has both numbers and other values, the column with the numbers has this ending. */
+/** If there are both numbers and other values under a name, the name of the column with only the numbers gets this suffix. */
 const numberSuffix = '#number';
 
-/** Determines the columns of a table from the headers of its segments. `isCut`: elements have values that no column is left for. */
+/** Determines the columns of a table from the headers of its segments. `isCut`: whether elements have values without a column. */
 export function tableColumns(headers: Iterable<SegmentHeader>): { columns: TableColumn[]; isCut: boolean } {
   const kindsByName = new Map<string, { hasNumbers: boolean; hasTexts: boolean; onlyBooleans: boolean }>();
   let isCut = false;
@@ -53,16 +53,16 @@ export function tableColumns(headers: Iterable<SegmentHeader>): { columns: Table
   return { columns: columns.slice(0, maxColumns), isCut };
 }
 
-/** The stored columns of a segment that columns of a table need. */
+/** Finds the stored columns of a segment that contain the values of these columns of the table. */
 export function storedColumns(header: SegmentHeader, columns: Iterable<TableColumn>): SegmentColumn[] {
-  const needed = new Set<string>();
+  const keys = new Set<string>();
   for (const { source, type, isMixed } of columns) {
-    if (type === 'id') for (const name of idColumnNames) needed.add(`number ${name}`);
-    else if (type === 'number') needed.add(`number ${source}`);
-    else needed.add(`text ${source}`);
-    if (isMixed) needed.add(`number ${source}`);
+    if (type === 'id') for (const name of idColumnNames) keys.add(`number ${name}`);
+    else if (type === 'number') keys.add(`number ${source}`);
+    else keys.add(`text ${source}`);
+    if (isMixed) keys.add(`number ${source}`);
   }
-  return header.columns.filter(({ kind, name }) => needed.has(`${kind} ${name}`));
+  return header.columns.filter(({ kind, name }) => keys.has(`${kind} ${name}`));
 }
 
 /** Finds columns by name. */
@@ -73,28 +73,28 @@ export class ColumnsByName {
     this.#byName = new Map(columns.map((column) => [column.name, column]));
   }
 
-  /** @throws BadParameterError for a name that no column has. */
+  /** Finds a column. @throws BadParameterError for a name that no column has. */
   find(name: string): TableColumn {
     const column = this.#byName.get(name);
     if (column !== undefined) return column;
     throw new BadParameterError(`The table has no column ${JSON.stringify(name.slice(0, 200))}.`);
   }
 
-  /** @throws BadParameterError also for a column that does not have numbers. */
+  /** Finds a column of numbers. @throws BadParameterError also for another column. */
   findNumbers(name: string): TableColumn {
     const column = this.find(name);
     if (column.type === 'number') return column;
     throw new BadParameterError(`The column ${JSON.stringify(name)} does not contain numbers.`);
   }
 
-  /** @throws BadParameterError also for numbers and ids, which are not categories. */
+  /** Finds a column of categories. @throws BadParameterError also for a column of numbers or ids. */
   findCategories(name: string): TableColumn {
     const column = this.find(name);
     if (column.type === 'text' || column.type === 'boolean') return column;
     throw new BadParameterError(`The column ${JSON.stringify(name)} does not contain categories.`);
   }
 
-  /** The columns with these names. @throws BadParameterError for an entry that is not the name of a column. */
+  /** Finds the columns with these names. @throws BadParameterError for an entry that is not the name of a column. */
   findAll(names: readonly unknown[]): TableColumn[] {
     return names.map((name) => {
       if (typeof name !== 'string') throw new BadParameterError('columns must be a list of column names.');

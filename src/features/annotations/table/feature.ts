@@ -2,7 +2,7 @@ import { bindRoutes } from '../../../http/route.js';
 import type { Feature } from '../../feature.js';
 import type { Items } from '../../items/items.js';
 import type { AnnotationServices } from '../annotation-services.js';
-import { TableBlocks, tableThreads } from './blocks.js';
+import { TableBlocks, createTableThreads } from './blocks.js';
 import { TableFiles } from './files.js';
 import { folderSummary } from './folder-summary.routes.js';
 import { annotationTableRoutes } from './table.routes.js';
@@ -14,10 +14,10 @@ export interface TableOffers {
   tables: Tables;
 }
 
-/** Tables of the elements of annotations: their measurements, filtered, counted, summed up, and as files. */
+/** Tables of the measurements of elements: rows, counts and summaries that match a filter, and files. */
 export const tableFeature: Feature<{ items: Items; annotations: AnnotationServices }, TableOffers> = {
   open({ items, annotations }, onClose) {
-    const threads = tableThreads();
+    const threads = createTableThreads();
     onClose(() => threads.close());
     const blocks = new TableBlocks(annotations.store, threads);
     const tables = new Tables(threads);

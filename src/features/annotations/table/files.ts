@@ -14,10 +14,10 @@ import type { TableFunctions } from './table-thread.js';
 type Chunks = AsyncGenerator<Uint8Array, void, undefined>;
 
 const taskSubject = 'The table';
-/** Number of windows whose shapes are written at the same time. Each takes some 100 MB in its thread. */
+/** Number of windows whose shapes are written at the same time. Each window takes some 100 MB in its thread. */
 const windowsAtOnce = 2;
-/** Number of blocks that are written at the same time. The start of the file counts as one. */
-const writtenAtOnce = 3;
+/** Number of blocks that are written at the same time. The start of the file counts as a block. */
+const writesAtOnce = 3;
 /** Number of blocks of a window that are loaded at the same time. */
 const blocksAtOnce = 4;
 /** Columns that are needed to find the texts of shapes and to write their boxes. */
@@ -27,13 +27,13 @@ const shapeColumns = ['order', 'xmin', 'ymin', 'xmax', 'ymax'] as const;
 export class TableFiles {
   constructor(private readonly threads: ThreadPool<TableFunctions>) {}
 
-  /** Comma-separated values. */
+  /** Writes comma-separated values. */
   async *csv(query: TableQuery, columns: TableColumn[]): Chunks {
     const start = Buffer.from(`${columns.map(({ name }) => csvCell(name)).join(',')}\r\n`);
     yield* this.#writeBlocks('csv', query, columns, Promise.resolve(start));
   }
 
-  /** An Arrow stream. */
+  /** Writes an Arrow stream. */
   async *arrow(query: TableQuery, columns: TableColumn[]): Chunks {
     const start = this.threads.run('arrowStart', { columns }, { inputName: taskSubject, signal: query.signal });
     // The first blocks are loaded while a thread starts.
@@ -42,7 +42,7 @@ export class TableFiles {
     yield Buffer.from([0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
   }
 
-  /** The start of a file, then the rows of all blocks, each written by a function in a thread. */
+  /** Writes the start of a file, and then the rows of all blocks. Each block is written by a function in a thread. */
   async *#writeBlocks(
     write: 'csv' | 'arrowBatch',
     { table, filter, signal }: TableQuery,
@@ -50,14 +50,14 @@ export class TableFiles {
     start: Promise<Uint8Array>,
   ): Chunks {
     const neededColumns = [...columns, ...filterColumns(filter, table.columnsByName)];
-    yield* mapAhead([null, ...candidateBlocks(table, filter)], writtenAtOnce, async (tableBlock) => {
+    yield* mapAhead([null, ...candidateBlocks(table, filter)], writesAtOnce, async (tableBlock) => {
       if (tableBlock === null) return start;
       const { block, transfer } = await tableBlock.load(neededColumns, signal);
       return this.threads.run(write, { block, filter, columns }, { inputName: taskSubject, signal, transfer });
     });
   }
 
-  /** A Parquet file with shapes, for which the texts of elements are read. @param windows all packs of the annotation, by window. */
+  /** Writes a Parquet file with shapes. @param windows all packs of the annotation, by window. The shapes are made from the texts in the packs. */
   async *parquet({ table, filter, signal }: TableQuery, columns: TableColumn[], windows: readonly WindowPacks[]): Chunks {
     yield Buffer.from('PAR1');
     let offset = 4;
@@ -72,10 +72,10 @@ export class TableFiles {
     const write = async (packs: WindowPacks) => {
       const windowBlocks = tableBlocks.filter(({ windowIndex }) => windowIndex === packs.windowIndex);
       if (windowBlocks.length === 0) return null;
-      const loaded = await mapConcurrently(windowBlocks, blocksAtOnce, (tableBlock) => tableBlock.load(neededColumns, signal));
+      const loadedBlocks = await mapConcurrently(windowBlocks, blocksAtOnce, (tableBlock) => tableBlock.load(neededColumns, signal));
       const { input, transfer } = toPacksInput(await packs.load(signal));
-      const blocks = loaded.map(({ block }) => block);
-      const allBuffers = [...transfer, ...loaded.flatMap((block) => block.transfer)];
+      const blocks = loadedBlocks.map(({ block }) => block);
+      const allBuffers = [...transfer, ...loadedBlocks.flatMap((block) => block.transfer)];
       return this.threads.run(
         'parquetParts',
         { ...input, blocks, filter, columns },

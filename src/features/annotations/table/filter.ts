@@ -1,7 +1,7 @@
 import { BadParameterError } from '../../../errors.js';
 import type { ColumnsByName, TableColumn } from './columns.js';
 
-/** A value that a condition names. */
+/** A value in the list of a condition. */
 type FilterValue = string | number | boolean;
 
 /** A checked filter, which selects elements. */
@@ -14,7 +14,7 @@ export type TableFilter =
   | { kind: 'and' | 'or'; parts: TableFilter[] }
   | { kind: 'not'; part: TableFilter };
 
-/** How deep conditions may be nested. */
+/** Maximum depth of nested conditions. */
 const maxDepth = 8;
 const maxConditions = 200;
 /** Maximum number of values in all `in` together. */
@@ -28,23 +28,23 @@ function filterError(message: string): BadParameterError {
   return new BadParameterError(`filter: ${message}`);
 }
 
-/** Checks a filter. @returns `null` if there is no filter, which selects all elements. @throws BadParameterError that says which part is wrong. */
+/** Checks a filter. @returns `null` if there is no filter, so that all elements are selected. @throws BadParameterError that says which part is wrong. */
 export function parseFilter(value: unknown, columnsByName: ColumnsByName): TableFilter | null {
   if (value === undefined || value === null) return null;
   return new FilterParser(columnsByName).parse(value, maxDepth);
 }
 
 class FilterParser {
-  #conditions = 0;
-  #values = 0;
-  #points = 0;
+  #conditionCount = 0;
+  #valueCount = 0;
+  #pointCount = 0;
 
   constructor(private readonly columnsByName: ColumnsByName) {}
 
   parse(value: unknown, remainingDepth: number): TableFilter {
     if (remainingDepth === 0) throw filterError(`conditions are nested deeper than ${maxDepth} levels.`);
-    this.#conditions += 1;
-    if (this.#conditions > maxConditions) throw filterError(`there are more than ${maxConditions} conditions.`);
+    this.#conditionCount += 1;
+    if (this.#conditionCount > maxConditions) throw filterError(`there are more than ${maxConditions} conditions.`);
     if (typeof value !== 'object' || value === null || Array.isArray(value)) throw filterError('a condition must be an object.');
     const condition = value as Json;
     const keys = Object.keys(condition);
@@ -72,7 +72,7 @@ class FilterParser {
     if (typeof condition.column !== 'string') throw filterError('column must be the name of a column.');
     const column = this.columnsByName.find(condition.column);
     const name = JSON.stringify(column.name);
-    const { gte, lte, in: listed, null: isNull } = condition;
+    const { gte, lte, in: list, null: isNull } = condition;
     const parts: TableFilter[] = [];
     if (isNull !== undefined) {
       if (typeof isNull !== 'boolean') throw filterError(`null of ${name} must be true or false.`);
@@ -83,22 +83,22 @@ class FilterParser {
       const range = { gte: parseLimit(gte, -Infinity, `gte of ${name}`), lte: parseLimit(lte, Infinity, `lte of ${name}`) };
       parts.push({ kind: 'number', column, ...range, in: null });
     }
-    if (listed !== undefined) parts.push(this.#parseList(listed, column));
+    if (list !== undefined) parts.push(this.#parseList(list, column));
     if (parts.length === 0) throw filterError(`the condition on ${name} has none of gte, lte, in, null.`);
     return parts.length === 1 ? parts[0]! : { kind: 'and', parts };
   }
 
-  #parseList(listed: unknown, column: TableColumn): TableFilter {
+  #parseList(list: unknown, column: TableColumn): TableFilter {
     const name = JSON.stringify(column.name);
-    if (!Array.isArray(listed)) throw filterError(`in of ${name} must be a list.`);
-    this.#values += listed.length;
-    if (this.#values > maxValues) throw filterError(`there are more than ${maxValues} values in lists.`);
+    if (!Array.isArray(list)) throw filterError(`in of ${name} must be a list.`);
+    this.#valueCount += list.length;
+    if (this.#valueCount > maxValues) throw filterError(`there are more than ${maxValues} values in lists.`);
     const type = column.type === 'number' ? 'number' : column.type === 'boolean' ? 'boolean' : 'string';
-    if ((listed as unknown[]).some((value) => typeof value !== type)) {
+    if ((list as unknown[]).some((value) => typeof value !== type)) {
       throw filterError(`in of ${name} must be a list of ${type === 'string' ? 'texts' : `${type}s`}.`);
     }
-    if (type === 'number') return { kind: 'number', column, gte: -Infinity, lte: Infinity, in: listed as number[] };
-    return { kind: 'values', column, in: listed as FilterValue[] };
+    if (type === 'number') return { kind: 'number', column, gte: -Infinity, lte: Infinity, in: list as number[] };
+    return { kind: 'values', column, in: list as FilterValue[] };
   }
 
   #parseRegion(region: unknown): TableFilter {
@@ -107,8 +107,8 @@ class FilterParser {
     if (region.length === 4 && region.every((value) => typeof value === 'number' && Number.isFinite(value))) {
       return { kind: 'box', box: region as [number, number, number, number] };
     }
-    this.#points += region.length;
-    if (this.#points > maxPoints) throw filterError(`regions have more than ${maxPoints} points.`);
+    this.#pointCount += region.length;
+    if (this.#pointCount > maxPoints) throw filterError(`regions have more than ${maxPoints} points.`);
     const isPoint = (point: unknown) =>
       Array.isArray(point) && point.length === 2 && point.every((value) => typeof value === 'number' && Number.isFinite(value));
     if (region.length < 3 || !region.every(isPoint)) throw filterError(regionMessage);
@@ -122,17 +122,18 @@ function parseLimit(value: unknown, defaultLimit: number, name: string): number 
   return value;
 }
 
-function requireOnly(keys: readonly string[], allowed: readonly string[]): void {
-  const other = keys.find((key) => !allowed.includes(key));
-  if (other === undefined) return;
-  throw filterError(`${JSON.stringify(other.slice(0, 200))} is not allowed here; allowed: ${allowed.join(', ')}.`);
+function requireOnly(keys: readonly string[], allowedKeys: readonly string[]): void {
+  const unknownKey = keys.find((key) => !allowedKeys.includes(key));
+  if (unknownKey === undefined) return;
+  throw filterError(`${JSON.stringify(unknownKey.slice(0, 200))} is not allowedKeys here; allowedKeys: ${allowedKeys.join(', ')}.`);
 }
 
-/** Columns of the box and of the centroid, for regions. */
+/** The columns that a region needs if it is a box. */
 const boxSources = ['xmin', 'ymin', 'xmax', 'ymax'];
+/** The columns that a region needs if it is a polygon. */
 const centerSources = ['x', 'y'];
 
-/** The columns that a filter needs. */
+/** Finds the columns whose values a filter needs. */
 export function filterColumns(filter: TableFilter | null, columnsByName: ColumnsByName): TableColumn[] {
   if (filter === null) return [];
   switch (filter.kind) {
@@ -152,7 +153,7 @@ export function filterColumns(filter: TableFilter | null, columnsByName: Columns
   }
 }
 
-/** Smallest and largest number of a stored column. */
+/** Returns the smallest and the largest number of a stored column, or `null` if it has no numbers. */
 export type LimitsOf = (source: string) => { low: number; high: number } | null;
 
 /** Whether a part of a table may have matching elements, judged by the limits of its numeric columns. */

@@ -11,12 +11,12 @@ import type { TableContext } from './table.routes.js';
 
 const defineRoute = routeDefiner<TableContext>();
 
-/** Maximum number of images in a response, and of columns. */
+/** Maximum number of images in a response. */
 const maxImages = 100;
 const maxColumns = 50;
 
-function columnNamesOf(listed: readonly unknown[] | undefined): string[] {
-  const names = listed ?? ['area', 'length'];
+function columnNamesOf(requestedNames: readonly unknown[] | undefined): string[] {
+  const names = requestedNames ?? ['area', 'length'];
   if (names.length > maxColumns) throw new BadParameterError(`columns must have at most ${maxColumns} names.`);
   return names.map((name) => {
     if (typeof name === 'string') return name;

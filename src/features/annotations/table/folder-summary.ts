@@ -10,36 +10,41 @@ import { mergeCategories, toSummaries, type CategorySummary, type Tables } from 
 
 /** Maximum number of annotations of one image that are summed up. */
 const maxAnnotations = 100;
-/** How deep a filter is searched for columns. `parseFilter` refuses deeper ones. */
+/** Maximum depth to which a filter is searched for columns. `parseFilter` refuses deeper filters. */
 const maxDepth = 10;
 
-/** A request for a summary: numeric columns, the column whose values are the categories, and a filter of the elements. */
+/** A request for a summary. */
 export interface SummaryQuery {
+  /** Names of the numeric columns to summarize. */
   columns: readonly string[];
+  /** Name of the column whose values are the categories. */
   by: string | undefined;
+  /** Selects the elements. Not checked yet. */
   filter: unknown;
   caller: Caller | null;
   signal: AbortSignal;
 }
 
-/** All annotations of one image, summed up. */
+/** A summary of all annotations of one image. */
 export interface ImageSummary {
+  /** Number of annotations that were summed up. */
   annotations: number;
   /** Whether the image has further annotations, which are left out. */
   isCut: boolean;
+  /** Number of elements that match the filter. */
   count: number;
   categories: CategorySummary[];
 }
 
 type Json = Record<string, unknown>;
 
-/** The columns that a condition names, with the type that it needs. */
+/** Yields the names of the columns in a condition, with the type that the condition needs. */
 function* columnsIn(condition: unknown, remainingDepth = maxDepth): Generator<[name: string, type: TableColumn['type']]> {
   if (typeof condition !== 'object' || condition === null || remainingDepth === 0) return;
-  const { column, in: listed, and, or, not } = condition as Json;
+  const { column, in: list, and, or, not } = condition as Json;
   if (typeof column === 'string') {
-    const first: unknown = Array.isArray(listed) ? listed[0] : undefined;
-    yield [column, typeof first === 'string' ? 'text' : typeof first === 'boolean' ? 'boolean' : 'number'];
+    const firstValue: unknown = Array.isArray(list) ? list[0] : undefined;
+    yield [column, typeof firstValue === 'string' ? 'text' : typeof firstValue === 'boolean' ? 'boolean' : 'number'];
   }
   for (const parts of [and, or]) {
     if (Array.isArray(parts)) for (const part of parts as unknown[]) yield* columnsIn(part, remainingDepth - 1);
@@ -47,7 +52,7 @@ function* columnsIn(condition: unknown, remainingDepth = maxDepth): Generator<[n
   yield* columnsIn(not, remainingDepth - 1);
 }
 
-/** The columns of a table, and those that only a query names. In the latter, no element has a value. */
+/** Adds the columns that a query names to the columns of a table. In a column that the table does not have, no element has a value. */
 function withQueriedColumns(columnsByName: ColumnsByName, { columns, by, filter }: SummaryQuery): ColumnsByName {
   const byName = new Map(columnsByName.columns.map((column) => [column.name, column]));
   const add = (name: string, type: TableColumn['type']) => {
@@ -72,34 +77,34 @@ export class FolderSummaries {
     const { caller, signal, by } = query;
     const moments: CategoryMoments[] = [];
     let columns: TableColumn[] = [];
-    let annotations = 0;
+    let annotationCount = 0;
     let isCut = false;
     for await (const annotation of this.annotations.lists.listInItem(itemId, caller)) {
       signal.throwIfAborted();
-      isCut = annotations === maxAnnotations;
+      isCut = annotationCount === maxAnnotations;
       if (isCut) break;
-      annotations += 1;
+      annotationCount += 1;
       const work = () => this.#sumUpAnnotation(annotation, query);
-      const summed = await this.annotations.readQueue.run(work, {
+      const result = await this.annotations.readQueue.run(work, {
         signal,
         caller: callerName(caller),
-        isNeverRefused: annotations > 1,
+        isNeverRefused: annotationCount > 1,
       });
-      ({ columns } = summed);
-      moments.push(...summed.categories);
+      ({ columns } = result);
+      moments.push(...result.categories);
     }
-    const merged = mergeCategories(moments, by === undefined ? null : { name: by, type: 'text', source: by, isMixed: false });
-    const count = merged.reduce((sum, each) => sum + each.count, 0);
-    return { annotations, isCut, count, categories: toSummaries(merged, columns) };
+    const categories = mergeCategories(moments, by === undefined ? null : { name: by, type: 'text', source: by, isMixed: false });
+    const count = categories.reduce((sum, category) => sum + category.count, 0);
+    return { annotations: annotationCount, isCut, count, categories: toSummaries(categories, columns) };
   }
 
   async #sumUpAnnotation({ elements }: AnnotationRecord, query: SummaryQuery) {
     const { signal, by } = query;
-    const opened = await this.blocks.open(elements, signal);
-    const columnsByName = withQueriedColumns(opened.columnsByName, query);
+    const storedTable = await this.blocks.open(elements, signal);
+    const columnsByName = withQueriedColumns(storedTable.columnsByName, query);
     const columns = query.columns.map((name) => columnsByName.findNumbers(name));
     const filter = parseFilter(query.filter, columnsByName);
-    const table = { ...opened, columnsByName };
+    const table = { ...storedTable, columnsByName };
     const categories = await this.tables.computeMoments(
       { table, filter, signal },
       columns,

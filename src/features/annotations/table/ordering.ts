@@ -6,7 +6,7 @@ export interface CandidateRows {
   /** Number of rows that match the filter, including rows that cannot be on the page. */
   total: number;
   rows: Uint32Array;
-  /** Numeric sort keys; `NaN`: no value. If there are `texts`, these are indices into them. */
+  /** Sort keys of the rows. A key is a number, or an index of `texts` if these are not `null`. `NaN` means that a row has no value. */
   keys: Float64Array;
   texts: string[] | null;
   /** Original order of each row, which decides between equal keys. */
@@ -16,7 +16,7 @@ export interface CandidateRows {
 /**
  * Selects the rows of a block that can be on a page: its first `maxRows` rows in the order of the page.
  *
- * @param by the column that they are ordered by.
+ * @param by the column by which the rows of the page are ordered.
  * @param maxRows number of rows up to the end of the page (offset + limit), at least 1.
  */
 export function select({
@@ -27,13 +27,13 @@ export function select({
   maxRows,
 }: FilteredBlock & { by: TableColumn; descending: boolean; maxRows: number }): CandidateRows {
   const block = new Block(input);
-  // The rows are copied, because sending a part of a buffer would send all of it.
+  // The rows are copied, because sending a part of a buffer would send the whole buffer.
   const rows = block.selectRows(filter).slice();
   const orders = valuesAt(block.numbers('order'), rows);
   const candidateRows = { total: rows.length, rows, orders, ...sortKeysOf(block, by, rows) };
   if (rows.length <= maxRows) return candidateRows;
   const ascendingKeys = ascendingKeysOf([candidateRows], descending);
-  const last = sortKeyAt(maxRows - 1, { sorted: ascendingKeys.slice().sort(), keys: ascendingKeys, orders });
+  const last = sortKeyAt(maxRows - 1, { sortedKeys: ascendingKeys.slice().sort(), keys: ascendingKeys, orders });
   const selectedIndices = new Uint32Array(maxRows);
   let count = 0;
   for (let i = 0; i < rows.length; i += 1) {
@@ -69,8 +69,8 @@ export interface PageRow {
 }
 
 /**
- * Finds the rows of a page. Its beginning and end are found by sorting the keys alone, which takes a tenth of the time of
- * comparing rows. Only the rows of the page are compared.
+ * Finds the rows of a page. To find the first and the last row, only the keys are sorted, which takes a tenth of the time of sorting rows.
+ * Only the rows of the page are then sorted.
  */
 export function page({
   blocks,
@@ -88,19 +88,19 @@ export function page({
   if (offset >= end) return { total, rows: [] };
   const keys = ascendingKeysOf(blocks, descending);
   const orders = new Float64Array(keys.length);
-  let at = 0;
+  let index = 0;
   for (const block of blocks) {
-    orders.set(block.orders, at);
-    at += block.orders.length;
+    orders.set(block.orders, index);
+    index += block.orders.length;
   }
-  const sorted = keys.slice().sort();
-  const first = sortKeyAt(offset, { sorted, keys, orders });
-  const last = sortKeyAt(end - 1, { sorted, keys, orders });
+  const sortedKeys = keys.slice().sort();
+  const first = sortKeyAt(offset, { sortedKeys, keys, orders });
+  const last = sortKeyAt(end - 1, { sortedKeys, keys, orders });
   const entries: { key: number; order: number; blockIndex: number; row: number }[] = [];
-  at = 0;
+  index = 0;
   for (const [blockIndex, { rows }] of blocks.entries()) {
-    for (let i = 0; i < rows.length; i += 1, at += 1) {
-      const [key, order] = [keys[at] as number, orders[at] as number];
+    for (let i = 0; i < rows.length; i += 1, index += 1) {
+      const [key, order] = [keys[index] as number, orders[index] as number];
       if (
         key < first.key ||
         key > last.key ||
@@ -115,33 +115,33 @@ export function page({
   return { total, rows: entries.map(({ blockIndex, row }) => ({ blockIndex, row })) };
 }
 
-/** The keys of the rows of all blocks, one after the other, as numbers that grow in the order of the page. Rows without a value come last. */
+/** Converts the keys of all rows, block by block, to numbers that ascend in the order of the page. Rows without a value come last. */
 function ascendingKeysOf(blocks: readonly CandidateRows[], descending: boolean): Float64Array {
   const ranks = rankTexts(blocks);
   const keys = new Float64Array(blocks.reduce((sum, block) => sum + block.rows.length, 0));
-  let at = 0;
+  let index = 0;
   for (const [blockIndex, block] of blocks.entries()) {
     const blockRanks = ranks?.[blockIndex];
     for (const key of block.keys) {
       const value = blockRanks === undefined || Number.isNaN(key) ? key : (blockRanks[key] as number);
-      keys[at++] = Number.isNaN(value) ? Infinity : descending ? -value : value;
+      keys[index++] = Number.isNaN(value) ? Infinity : descending ? -value : value;
     }
   }
   return keys;
 }
 
-/** The sort key and the original order of the row at an index of the sorted rows. No two rows have the same original order. */
+/** Finds the sort key and the original order of the row that sorting would put at an index. No two rows have the same original order. */
 function sortKeyAt(
   index: number,
-  { sorted, keys, orders }: { sorted: Float64Array; keys: Float64Array; orders: Float64Array },
+  { sortedKeys, keys, orders }: { sortedKeys: Float64Array; keys: Float64Array; orders: Float64Array },
 ): { key: number; order: number } {
-  const key = sorted[index] as number;
-  const first = sorted.indexOf(key);
+  const key = sortedKeys[index] as number;
+  const firstIndexOfKey = sortedKeys.indexOf(key);
   const ordersOfKey = orders.filter((_, i) => keys[i] === key).sort();
-  return { key, order: ordersOfKey[index - first] as number };
+  return { key, order: ordersOfKey[index - firstIndexOfKey] as number };
 }
 
-/** For each block, the rank of each of its texts among the texts of all blocks; `null` if the keys are numbers. */
+/** Computes, for each block, the rank of each of its texts among the texts of all blocks. Returns `null` if the keys are numbers. */
 function rankTexts(blocks: readonly CandidateRows[]): Float64Array[] | null {
   if (blocks.every(({ texts }) => texts === null)) return null;
   const distinctTexts = [...new Set(blocks.flatMap(({ texts }) => texts ?? []))].sort();
@@ -149,7 +149,7 @@ function rankTexts(blocks: readonly CandidateRows[]): Float64Array[] | null {
   return blocks.map(({ texts }) => Float64Array.from(texts ?? [], (text) => rankByText.get(text) as number));
 }
 
-/** The values of columns at rows of a block, column by column. */
+/** Returns the values of columns at rows of a block, column by column. */
 export function cells({
   block: input,
   columns,
@@ -163,7 +163,7 @@ export function cells({
   return columns.map((column) => block.cells(column, rows));
 }
 
-/** The ids of the elements of a block that match a filter, as a JSON list without brackets. */
+/** Writes the ids of the elements of a block that match a filter, up to a limit, as a JSON list without brackets. `count` counts all matches. */
 export function ids({ block: input, filter, limit }: FilteredBlock & { limit: number }): {
   count: number;
   text: Uint8Array;

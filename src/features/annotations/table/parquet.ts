@@ -5,7 +5,7 @@ import type { TableColumn } from './columns.js';
 import type { RowGroup } from './row-groups.js';
 import { shapeNumbers, type Shape } from './shapes.js';
 
-/** The columns of the box. In files with shapes they are members of one column, `bbox`. */
+/** The columns of the box. In Parquet files they are members of one column, `bbox`. */
 const boxColumns = ['xmin', 'ymin', 'xmax', 'ymax'] as const;
 
 /** The box around the shapes of a file. */
@@ -15,7 +15,7 @@ function isBoxColumn(name: string): boolean {
   return (boxColumns as readonly string[]).includes(name);
 }
 
-/** The schema of a file: these columns, the box and the shape. */
+/** Makes the schema of a file with these columns, boxes and shapes. */
 function parquetSchema(columns: readonly TableColumn[]): SchemaElement[] {
   const otherColumns = columns.filter(({ name }) => !isBoxColumn(name));
   const optional = { repetition_type: 'OPTIONAL' } as const;
@@ -38,10 +38,10 @@ function parquetSchema(columns: readonly TableColumn[]): SchemaElement[] {
 
 /** Estimated bytes of a row without its shape, in a table with few measurements. */
 const bytesPerRow = 128;
-/** The library's own compression is written in JavaScript and takes several times as long. */
+/** Compresses with Node's zlib, because the library's own compression is written in JavaScript and takes several times as long. */
 const compressors = { GZIP: (bytes: Uint8Array): Uint8Array => gzipSync(bytes, { level: 1 }) };
 
-/** Writes one part of a file: rows of a block with their shapes. The offsets in the row group are relative to the part. */
+/** Writes one part of a file: rows of a block with their shapes. The offsets in the returned row group are relative to the part. */
 export function writeRowGroup({
   block,
   rows,
@@ -71,15 +71,15 @@ export function writeRowGroup({
   }
   columnData.push({ name: 'properties', data: shapes.map(({ properties }) => properties) });
   columnData.push({ name: 'bbox', data: Array.from(rows, boxAt) });
-  // No dictionary, because shapes are rarely equal; no statistics, because bounds of bytes mean nothing; no compression, because it
-  // would save only a quarter of the size and take a third of the time.
+  // Shapes get no dictionary, because they are rarely equal. They get no statistics, because bounds of bytes mean nothing. They are not
+  // compressed, because that would save only a quarter of their size and take a third of the time.
   const geometryOptions = { encoding: 'PLAIN', statistics: false, codec: 'UNCOMPRESSED' } as const;
   columnData.push({ name: 'geometry', data: shapes.map(({ wkb }) => wkb), ...geometryOptions });
-  // A writer that grows copies everything written so far. This size is enough for most parts.
+  // A writer that grows copies everything it has written. This initial size is enough for most parts.
   const shapeBytes = shapes.reduce((sum, { wkb }) => sum + (wkb?.length ?? 0), 0);
   const writer = new ByteWriter(1024 * 1024 + shapeBytes + bytesPerRow * rows.length);
   const file = new ParquetWriter({ writer, schema: parquetSchema(columns), codec: 'GZIP', compressors });
-  // Drops the magic bytes, which are written once, before all parts.
+  // The writer has just written magic bytes, which belong only before the first part. They are dropped here.
   writer.index = 0;
   writer.offset = 0;
   void file.write({ columnData: columnData.map((column) => ({ ...column, offsetIndex: false })), rowGroupSize: rows.length });

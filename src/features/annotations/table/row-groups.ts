@@ -1,6 +1,6 @@
 import type { ParquetWriter } from 'hyparquet-writer';
 
-/** The description of a row group, as written at the end of a Parquet file. */
+/** The description of a row group at the end of a Parquet file. */
 export type RowGroup = ParquetWriter['row_groups'][number];
 
 /** Adds `offset` to all positions in a row group that is placed `offset` bytes after the position for which it was written. */

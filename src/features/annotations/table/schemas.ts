@@ -15,7 +15,7 @@ const cell = { type: ['string', 'number', 'boolean', 'null'] } as const;
 
 const columnType = { type: 'string', enum: ['id', 'number', 'boolean', 'text'] } as const;
 
-/** The columns of a table. */
+/** Schema of the description of a table. */
 export const tableSchema = component(
   'AnnotationTable',
   objectOf({
@@ -44,7 +44,7 @@ export const tableSchema = component(
   }),
 );
 
-/** A page of rows. */
+/** Schema of a page of rows. */
 export const rowsSchema = component(
   'AnnotationTableRows',
   objectOf({
@@ -58,7 +58,7 @@ export const rowsSchema = component(
 
 const axis = objectOf({ column: anyText, low: anyNumber, high: anyNumber, bins: anyInteger });
 
-/** Counts in bins. */
+/** Schema of counts in bins. */
 export const histogramSchema = component(
   'AnnotationTableHistogram',
   objectOf({
@@ -88,7 +88,7 @@ const columnSummary = objectOf({
   max: orNull(anyNumber),
 });
 
-/** Summaries of columns, for each image of a folder. */
+/** Schema of summaries of columns, for each image of a folder. */
 export const folderSummarySchema = component(
   'FolderTableSummary',
   objectOf({
@@ -108,7 +108,7 @@ export const folderSummarySchema = component(
   }),
 );
 
-/** Summaries of columns, by category. */
+/** Schema of summaries of columns, by category. */
 export const summarySchema = component(
   'AnnotationTableSummary',
   objectOf({
@@ -118,13 +118,13 @@ export const summarySchema = component(
   }),
 );
 
-/** Ids of elements. */
+/** Schema of ids of elements. */
 export const idsSchema = component(
   'AnnotationTableIds',
   objectOf({ _version: anyInteger, count: anyInteger, ids: listOf(anyText) }),
 );
 
-/** A filter; `parseFilter` checks it. */
+/** Schema of a filter, for the description of the API. `parseFilter` checks filters. */
 export const filterSchema = component('AnnotationTableFilter', {
   type: 'object',
   description: 'One condition; see docs/tables.md.',

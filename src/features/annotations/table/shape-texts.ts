@@ -9,8 +9,8 @@ import type { PacksInput } from './table-thread.js';
 
 const memoryBlockBytes = 1024 * 1024;
 /**
- * Maximum number of parsed elements, without id and points, to remember by their text. Elements without measurements have few
- * different texts.
+ * Maximum number of lines to remember by their text. Ids and points are left out of these texts, so that lines without measurements have
+ * few different texts.
  */
 const maxKnownLines = 256;
 
@@ -19,8 +19,9 @@ type Line = Parameters<typeof lineShape>[0];
 /** The texts of the elements of a window, from which their shapes are made. */
 export class ShapeTexts {
   readonly #packs: { text: Buffer; offsets: Float64Array }[] = [];
-  /** For each position in the window, the number of the pack of its element, counted from 1 (0: no element), and its row there. */
+  /** The number of the pack with the element at each position in the window, counted from 1. 0 if the position has no element. */
   readonly #packNumberAt = new Uint32Array(windowPositions);
+  /** The row, in its pack, of the element at each position in the window. */
   readonly #rowAt = new Uint32Array(windowPositions);
   readonly #linesByText = new Map<string, Line>();
   readonly #positions = new PositionReader();
@@ -39,7 +40,7 @@ export class ShapeTexts {
     }
   }
 
-  /** Allocates memory for a shape: a part of a larger block. */
+  /** Allocates memory for a shape as a part of a larger block. */
   readonly #allocate = (bytes: number): Uint8Array => {
     if (this.#usedBytes + bytes > this.#memory.length) {
       this.#memory = new Uint8Array(Math.max(memoryBlockBytes, bytes));
@@ -49,20 +50,20 @@ export class ShapeTexts {
     return this.#memory.subarray(this.#usedBytes - bytes, this.#usedBytes);
   };
 
-  /** The shape of the element at a position in the window. */
+  /** Makes the shape of the element at a position in the window. */
   shapeAt(position: number): Shape {
     const pack = this.#packs[(this.#packNumberAt[position] as number) - 1];
     if (pack === undefined) throw new Error(`No element at position ${position}`);
     const { text, offsets } = pack;
     const row = this.#rowAt[position] as number;
     const [start, end] = [offsets[row] as number, offsets[row + 1] as number];
-    // Stored elements have been checked.
+    // The cast is safe, because stored elements have been checked.
     return this.#readLineShape(text, start, end) ?? shapeOf(JSON.parse(text.toString('utf8', start, end)) as AnnotationElement);
   }
 
   /**
-   * The shape of a line or polygon without holes, without parsing its positions one by one; `null` for all others. In compact JSON,
-   * `"points":[[` can only be a key and the beginning of its value, because quotes inside of texts are escaped.
+   * Makes the shape of a line or a polygon without holes. Its positions are not parsed one by one, which is faster. Returns `null` for other
+   * elements. In compact JSON, `"points":[[` can only be a key and the beginning of its value, because quotes inside of texts are escaped.
    */
   #readLineShape(text: Buffer, start: number, end: number): Shape | null {
     const from = text.indexOf(pointsBeginning, start) + pointsKeyBytes;
@@ -74,7 +75,7 @@ export class ShapeTexts {
     let line = this.#linesByText.get(restText);
     if (line === undefined) {
       const element = JSON.parse(restText) as Omit<AnnotationElement, 'points'> & { points?: unknown; holes?: unknown };
-      // The `points` that were found may be inside of `user`.
+      // The `points` that were found may lie inside of `user`.
       if (element.points !== 0 || element.holes !== undefined) return null;
       if (element.type !== 'polyline' && element.type !== 'arrow') return null;
       line = element as Line;

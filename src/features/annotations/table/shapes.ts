@@ -4,21 +4,21 @@ import type { Coordinate } from '../../../annotation-format/schema/common.js';
 import type { AnnotationElement } from '../../../annotation-format/schema/document.js';
 import { wkbOf, type ElementGeometry } from './wkb.js';
 
-/** Numbers of circles, ellipses and rectangles, because their outlines are only approximations. */
+/** Columns with the numbers that describe circles, ellipses and rectangles exactly. Outlines are only approximations. */
 export const shapeNumbers = ['center_x', 'center_y', 'radius', 'width', 'height', 'rotation'] as const;
 
 type LineElement = Extract<AnnotationElement, { type: 'polyline' | 'arrow' }>;
 
-/** An element as a row of a file with shapes. */
+/** The shape of an element in a Parquet file. */
 export interface Shape {
-  /** Well-known binary; `null` for heat maps, grids and images. */
+  /** The outline as well-known binary. `null` for heat maps, grids and images. */
   wkb: Uint8Array | null;
   numbers: Partial<Record<(typeof shapeNumbers)[number], number>> | null;
-  /** Members that no other column has, such as colors, as JSON; `null` if there are none, or if there is no shape. */
+  /** The members of the element that are in no other column, such as colors, as JSON. `null` if there are none, or if there is no outline. */
   properties: string | null;
 }
 
-/** The shape of an element. */
+/** Makes the shape of an element. */
 export function shapeOf(element: AnnotationElement): Shape {
   const geometry = geometryOf(element);
   if (geometry === null) return { wkb: null, numbers: null, properties: null };
@@ -26,10 +26,10 @@ export function shapeOf(element: AnnotationElement): Shape {
 }
 
 /**
- * The shape of a line or polygon without holes.
+ * Makes the shape of a line or a polygon without holes.
  *
- * @param line the element; its `points` are ignored.
- * @param positions its vertices. After the last one, the buffer contains the first one again, which closes a ring.
+ * @param line the element. Its `points` are ignored.
+ * @param positions the vertices. After the last vertex, the buffer contains the first vertex again, which closes a ring.
  * @param allocate allocates memory for the shape.
  */
 export function lineShape(line: LineElement, positions: Positions, allocate: (bytes: number) => Uint8Array): Shape {
@@ -46,10 +46,10 @@ export function lineShape(line: LineElement, positions: Positions, allocate: (by
   return { wkb: wkbOf(geometry, allocate), numbers: null, properties: properties.json };
 }
 
-/** The properties of lines, by the object that lines with equal members share, and by type of geometry. */
+/** The properties of lines, by line and by type of geometry. Lines with equal members share one object. */
 const propertiesByLine = new WeakMap<LineElement, Partial<Record<ElementGeometry['type'], { json: string | null }>>>();
 
-/** Members of elements that are in other columns. */
+/** Names of the members of elements that have their own columns. */
 const namesInColumns: ReadonlySet<string> = new Set([
   'id',
   'type',
@@ -76,14 +76,14 @@ function propertiesOf(element: AnnotationElement, { type }: ElementGeometry): st
   return isEmpty ? null : JSON.stringify(properties);
 }
 
-/** Whether a member follows from the shape or is in another column. A rotation of 0 is kept, because elements can also have none. */
+/** Whether a member follows from the outline or is in another column. A rotation of 0 is kept, to distinguish it from no rotation. */
 function isImplied(name: string, value: unknown, type: ElementGeometry['type']): boolean {
   if (name === 'rotation') return value !== 0;
   if (type !== 'Polygon') return false;
   return name === 'closed' || (name === 'holes' && (value as unknown[]).length > 0);
 }
 
-/** A label without its text; `null` if there is nothing else. */
+/** Returns a label without its text, or `null` if the label has only its text. */
 function labelStyleOf({ value: _text, ...style }: Record<string, unknown>): Record<string, unknown> | null {
   return Object.keys(style).length === 0 ? null : style;
 }

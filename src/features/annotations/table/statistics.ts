@@ -3,11 +3,11 @@ import type { TableColumn } from './columns.js';
 
 /** Maximum number of values from which quantiles are computed. If there are more, an evenly spaced sample is used. */
 const maxSample = 1_000_000;
-/** Maximum number of categories in a description, which lists those with the most elements first. */
+/** Maximum number of categories in a description. It lists the categories with the most elements. */
 const maxListedCategories = 100;
 const quantiles = [0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99];
 
-/** A column as it is described to clients. */
+/** The description of a column for clients. */
 export interface ColumnDescription {
   name: string;
   type: TableColumn['type'];
@@ -70,11 +70,11 @@ function describeNumbers(column: TableColumn, selectedBlocks: SelectedBlocks, ro
   return description;
 }
 
-/** Interpolates between the two nearest values, as most programs do. */
-function quantileOf(sorted: Float64Array, quantile: number): number {
-  const at = (sorted.length - 1) * quantile;
-  const [low, high] = [sorted[Math.floor(at)] as number, sorted[Math.ceil(at)] as number];
-  return low + (high - low) * (at - Math.floor(at));
+/** Computes a quantile of sorted values. Interpolates between the two nearest values, as most programs do. */
+function quantileOf(sortedValues: Float64Array, quantile: number): number {
+  const index = (sortedValues.length - 1) * quantile;
+  const [low, high] = [sortedValues[Math.floor(index)] as number, sortedValues[Math.ceil(index)] as number];
+  return low + (high - low) * (index - Math.floor(index));
 }
 
 function describeTexts(column: TableColumn, selectedBlocks: SelectedBlocks, rowCount: number): ColumnDescription {
@@ -86,12 +86,12 @@ function describeTexts(column: TableColumn, selectedBlocks: SelectedBlocks, rowC
       count += countInBlock;
     }
   }
-  const listed = [...counts].sort(byCount).slice(0, maxListedCategories);
-  const categories = listed.map(([value, totalCount]) => ({ value, count: totalCount }));
+  const topCounts = [...counts].sort(byCount).slice(0, maxListedCategories);
+  const categories = topCounts.map(([value, totalCount]) => ({ value, count: totalCount }));
   return { name: column.name, type: column.type, count, nulls: rowCount - count, distinct: counts.size, categories };
 }
 
-/** Sorts by count, the largest first, and equal counts by value, so that answers do not depend on the order of blocks. */
+/** Compares two categories by count, the largest first, and by value if the counts are equal, so that responses do not depend on the order of blocks. */
 export function byCount([a, countA]: [Cell, number], [b, countB]: [Cell, number]): number {
   return countB - countA || (String(a) < String(b) ? -1 : 1);
 }
@@ -103,7 +103,7 @@ function countTexts(block: Block, column: TableColumn, rows: Uint32Array): [Cell
   return distinctValues.flatMap((value, i): [Cell, number][] => (counts[i + 1] === 0 ? [] : [[value, counts[i + 1]!]]));
 }
 
-/** The category of each row, as an index into `values`. */
+/** Returns the categories of a block. `indexOf` returns the category of a row, as an index of `values`. */
 function categoriesOf(block: Block, by: TableColumn | null): { values: Cell[]; indexOf: (row: number) => number } {
   if (by === null) return { values: [null], indexOf: () => 0 };
   const { codes, distinctValues } = block.codedColumn(by);
@@ -118,13 +118,13 @@ export interface Axis {
   bins: number;
 }
 
-/** The counts of one category in each bin. With two axes, the counts of all bins of y for the first bin of x come first. */
+/** The number of elements of one category in each bin. With two axes, `counts` begins with all bins of y for the first bin of x. */
 export interface CategoryCounts {
   value: Cell;
   counts: Uint32Array;
   /** Number of elements without a value on an axis. */
   nulls: number;
-  /** Number of elements outside an axis. */
+  /** Number of elements whose value is outside an axis. */
   outside: number;
 }
 
@@ -167,8 +167,9 @@ export function histogram({
 /** Maximum number of categories. */
 export const maxCategories = 1000;
 
-/** {@link binOf} returns these instead of a bin for a value that is missing, or outside the axis. */
+/** Returned by {@link binOf} if the value is missing. */
 const nullBin = -1;
+/** Returned by {@link binOf} if the value is outside the axis. */
 const outsideBin = -2;
 
 function binOf(value: number, { low, high, bins }: Axis): number {
@@ -179,10 +180,11 @@ function binOf(value: number, { low, high, bins }: Axis): number {
   return Math.min(bins - 1, Math.floor(((value / 2 - low / 2) / (high / 2 - low / 2)) * bins));
 }
 
-/** Count, mean, sum of squared differences from the mean, and range of a set of values. The moments of two sets can be merged. */
+/** Statistics of a set of values. The moments of two sets can be merged. */
 export interface Moments {
   count: number;
   mean: number;
+  /** Sum of the squared differences from the mean. */
   squares: number;
   min: number;
   max: number;
@@ -197,7 +199,7 @@ export interface CategoryMoments {
 
 const emptyMoments = (): Moments => ({ count: 0, mean: 0, squares: 0, min: Infinity, max: -Infinity });
 
-/** Sums up the columns of a block by category. */
+/** Computes the moments of columns of a block, by category. */
 export function summarize({
   block: input,
   filter,
@@ -232,7 +234,7 @@ export function summarize({
   return [...categories.values()];
 }
 
-/** The moments of two sets of values together. */
+/** Computes the moments of two sets of values together. */
 export function mergeMoments(a: Moments, b: Moments): Moments {
   const count = a.count + b.count;
   if (count === 0) return emptyMoments();

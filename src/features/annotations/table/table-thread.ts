@@ -16,22 +16,22 @@ import { cells, ids, page, select } from './ordering.js';
 import { describe, histogram, summarize } from './statistics.js';
 import { values } from './values.js';
 
-/** Packs as they are sent to a thread. */
+/** Packs in the form in which they are sent to a thread. */
 export interface PacksInput {
   packs: { columns: Uint8Array; text: Uint8Array }[];
 }
 
 /** Makes a segment that contains only these packs. */
 async function segmentOf({ packs }: PacksInput): Promise<{ header: SegmentHeader; parts: Uint8Array[] }> {
-  const read = packs.map(({ columns, text }) => ({ columns: new PackColumns(bufferOf(columns)), text: bufferOf(text) }));
-  const draft = await draftTableOfPacks(read);
+  const decodedPacks = packs.map(({ columns, text }) => ({ columns: new PackColumns(bufferOf(columns)), text: bufferOf(text) }));
+  const draft = await draftTableOfPacks(decodedPacks);
   const parts: Uint8Array[] = [];
   for await (const part of draft.table.encodeSegment(draft.packColumns, [])) parts.push(part);
   const [header] = parts.splice(0, 1);
   return { header: JSON.parse(bufferOf(header!).toString()) as SegmentHeader, parts };
 }
 
-/** The values of columns at some rows of packs, column by column. Rows are numbered through all packs. */
+/** Returns the values of columns at some rows of packs, column by column. The rows of all packs are numbered consecutively. */
 async function cellsOfPacks({
   packs,
   windowIndex,
@@ -45,12 +45,13 @@ async function cellsOfPacks({
     kind: column.kind,
     bytes: partsByColumn.get(column)!,
   }));
-  const block = { windowIndex, rows: header.rows, liveRanges: [[0, header.rows]] as const, columns: blockColumns };
+  const block = { windowIndex, rowCount: header.rows, liveRanges: [[0, header.rows]] as const, columns: blockColumns };
   return cells({ block, columns, rows });
 }
 
-/** Elements of a window for a Parquet file: blocks with all columns, and all packs, for their shapes. */
+/** Elements of a window for a Parquet file. The packs are needed for the shapes. */
 interface ParquetInput extends PacksInput {
+  /** Blocks with all columns that the file needs. */
   blocks: BlockInput[];
   filter: TableFilter | null;
   columns: TableColumn[];
@@ -59,7 +60,7 @@ interface ParquetInput extends PacksInput {
 /** Number of rows in one part of a Parquet file. More rows would take more memory and would not save time. */
 const rowsPerPart = 16_384;
 
-/** Writes parts of a Parquet file: those elements of the blocks that match a filter. */
+/** Writes parts of a Parquet file with the elements of the blocks that match a filter. */
 function parquetParts({ packs, blocks, filter, columns }: ParquetInput) {
   const texts = new ShapeTexts(packs);
   const partBytes: Uint8Array[] = [];
@@ -68,10 +69,10 @@ function parquetParts({ packs, blocks, filter, columns }: ParquetInput) {
   let byteCount = 0;
   for (const input of blocks) {
     const block = new Block(input);
-    const selected = block.selectRows(filter);
+    const selectedRows = block.selectRows(filter);
     const orders = block.numbers('order');
-    for (let from = 0; from < selected.length; from += rowsPerPart) {
-      const rows = selected.subarray(from, from + rowsPerPart);
+    for (let from = 0; from < selectedRows.length; from += rowsPerPart) {
+      const rows = selectedRows.subarray(from, from + rowsPerPart);
       const shapes = Array.from(rows, (row) => texts.shapeAt((orders[row] as number) % windowPositions));
       const part = writeRowGroup({ block, rows, shapes, columns });
       groups.push(shiftRowGroup(part.group, byteCount));
@@ -81,13 +82,13 @@ function parquetParts({ packs, blocks, filter, columns }: ParquetInput) {
     }
   }
   // Bytes that are transferred must fill their buffer.
-  const joined = new Uint8Array(byteCount);
-  let at = 0;
+  const bytes = new Uint8Array(byteCount);
+  let offset = 0;
   for (const part of partBytes) {
-    joined.set(part, at);
-    at += part.length;
+    bytes.set(part, offset);
+    offset += part.length;
   }
-  return transferBytes({ bytes: joined, groups, boxes }, joined);
+  return transferBytes({ bytes, groups, boxes }, bytes);
 }
 
 const functions = {

@@ -60,7 +60,7 @@ const readRouteOptions = {
   authorize: loadToRead,
 } as const;
 
-/** Maximum number of cells in one response. Clients that need more request several pages, or a file. */
+/** Maximum number of cells in one response. Clients that need more cells request several pages, or a file. */
 const maxCells = 100_000;
 const maxRows = 10_000;
 /** Maximum number of bins in a response without categories. */
@@ -80,7 +80,7 @@ interface TableRouteInput {
   signal: AbortSignal;
 }
 
-/** Opens the table of an annotation and answers with the object that `make` returns; with 304 if the client already has it. */
+/** Opens the table of an annotation and answers with the object that `make` returns. Answers with 304 if the client already has the response. */
 async function answerFromTable(
   route: string,
   { authorized: annotation, sent, caller, headers, signal }: TableRouteInput,
@@ -101,8 +101,8 @@ function toTableQuery(table: OpenTable, condition: unknown, signal: AbortSignal)
   return { table, filter: parseFilter(condition, table.columnsByName), signal };
 }
 
-function findColumns(columnsByName: ColumnsByName, listed: readonly unknown[] | undefined): TableColumn[] {
-  return listed === undefined ? [...columnsByName.columns] : columnsByName.findAll(listed);
+function findColumns(columnsByName: ColumnsByName, requestedNames: readonly unknown[] | undefined): TableColumn[] {
+  return requestedNames === undefined ? [...columnsByName.columns] : columnsByName.findAll(requestedNames);
 }
 
 const describe = defineRoute({
@@ -198,10 +198,10 @@ function axisView({ column, low, high, bins }: Axis): object {
 function axisOf(
   table: OpenTable,
   name: string,
-  { bins, low: from, high: to }: { bins: number; low: number | undefined; high: number | undefined },
+  { bins, ...requestedLimits }: { bins: number; low: number | undefined; high: number | undefined },
 ): Axis {
   const column = table.columnsByName.findNumbers(name);
-  const { low, high } = requestedRange(table, column, { low: from, high: to });
+  const { low, high } = requestedRange(table, column, requestedLimits);
   return { column, low, high, bins };
 }
 
@@ -223,19 +223,19 @@ const summary = defineRoute({
   handle: (input, context) =>
     answerFromTable('table/summary', input, context, async (table) => {
       const { query, signal } = input;
-      const columns = summedColumns(table.columnsByName, query.columns);
+      const columns = columnsToSummarize(table.columnsByName, query.columns);
       const by = query.by === undefined ? null : table.columnsByName.findCategories(query.by);
       const categories = await context.tables.summarize(toTableQuery(table, query.filter, signal), columns, by);
       return { by: by?.name ?? null, categories };
     }),
 });
 
-function summedColumns(columnsByName: ColumnsByName, listed: readonly unknown[] | undefined): TableColumn[] {
-  if (listed !== undefined) return columnsByName.findAll(listed).map(({ name }) => columnsByName.findNumbers(name));
-  const measured = columnsByName.columns.filter(({ name, type }) => {
+function columnsToSummarize(columnsByName: ColumnsByName, requestedNames: readonly unknown[] | undefined): TableColumn[] {
+  if (requestedNames !== undefined) return columnsByName.findAll(requestedNames).map(({ name }) => columnsByName.findNumbers(name));
+  const defaultColumns = columnsByName.columns.filter(({ name, type }) => {
     return type === 'number' && (name === 'area' || name === 'length' || name.startsWith('/'));
   });
-  return measured.slice(0, maxDefaultColumns);
+  return defaultColumns.slice(0, maxDefaultColumns);
 }
 
 const ids = defineRoute({
@@ -287,28 +287,28 @@ interface FileFormat {
   ) => AsyncIterable<Uint8Array> | Promise<AsyncIterable<Uint8Array>>;
 }
 
-const unordered = 'Rows come in no particular order; the column `order` contains the order of the elements.';
+const orderDescription = 'Rows come in no particular order; the column `order` contains the order of the elements.';
 
 const formats: FileFormat[] = [
   {
     extension: 'csv',
     type: 'text/csv; charset=utf-8',
     summary: 'Get the table of an annotation, or the rows that match a filter, as comma-separated values.',
-    description: unordered,
+    description: orderDescription,
     write: (tableQuery, columns, { context }) => context.files.csv(tableQuery, columns),
   },
   {
     extension: 'arrow',
     type: 'application/vnd.apache.arrow.stream',
     summary: 'Get the table of an annotation, or the rows that match a filter, as an uncompressed Arrow stream.',
-    description: unordered,
+    description: orderDescription,
     write: (tableQuery, columns, { context }) => context.files.arrow(tableQuery, columns),
   },
   {
     extension: 'parquet',
     type: 'application/vnd.apache.parquet',
     summary: 'Get the table of an annotation, or the rows that match a filter, with their shapes as GeoParquet 1.1.',
-    description: `${unordered} Each row group contains elements that are close to each other, and \`bbox\` is the box of each element.`,
+    description: `${orderDescription} Each row group contains elements that are close to each other, and \`bbox\` is the box of each element.`,
     write: async (tableQuery, columns, { context, annotation }) => {
       const windows = await context.annotations.store.listPacks(annotation.elements, { signal: tableQuery.signal });
       return context.files.parquet(tableQuery, columns, windows);
@@ -316,7 +316,7 @@ const formats: FileFormat[] = [
   },
 ];
 
-/** The route of a file. */
+/** Makes the route for files of a format. */
 function fileRoute({ extension, type, summary, description, write }: FileFormat) {
   return defineRoute({
     ...readRouteOptions,
@@ -330,7 +330,7 @@ function fileRoute({ extension, type, summary, description, write }: FileFormat)
       const { annotations, blocks } = context;
       const level = await annotations.permissions.findShownLevel(annotation, caller);
       const tag = annotationTag(annotation, level, { route: `table.${extension}`, sent });
-      const replyHeaders = { ...annotationHeaders(tag), ...attachment(annotation, extension) };
+      const replyHeaders = { ...annotationHeaders(tag), ...attachmentHeader(annotation, extension) };
       const unchanged = answerConditional(headers, tag, replyHeaders);
       if (unchanged !== null) return unchanged;
       const open = async () => {
@@ -344,8 +344,8 @@ function fileRoute({ extension, type, summary, description, write }: FileFormat)
   });
 }
 
-/** Header that makes browsers save a file, named after the annotation. */
-function attachment({ id }: AnnotationRecord, extension: string): Record<string, string> {
+/** Makes the header that lets browsers save the response as a file named after the annotation. */
+function attachmentHeader({ id }: AnnotationRecord, extension: string): Record<string, string> {
   return { 'Content-Disposition': `attachment; filename="annotation-${id}.${extension}"` };
 }
 

@@ -20,14 +20,14 @@ import { addValues, noValues, type WindowValues } from './values.js';
 
 /** Number of blocks of a request that are processed at the same time. */
 const blocksAtOnce = 2;
-/** Number of values that a description loads at a time. */
+/** Number of values that are loaded at a time to describe a table. */
 const valuesAtOnce = 16_000_000;
 const maxDescriptionBytes = 16 * 1024 * 1024;
 
-/** Bytes of an id in a JSON list: 24 digits, quotes and a comma. */
+/** Number of bytes of an id in a JSON list: 24 digits, quotes and a comma. */
 const idEntryBytes = 27;
 
-/** A table, and a filter that selects elements in it; `null` selects all. */
+/** A table, and a filter that selects elements of the table. The filter `null` selects all elements. */
 export interface TableQuery {
   table: OpenTable;
   filter: TableFilter | null;
@@ -38,7 +38,7 @@ export interface TableQuery {
 interface ColumnSummary {
   count: number;
   mean: number | null;
-  /** Standard deviation of a sample (divided by n - 1); `null` if there are fewer than two values. */
+  /** Standard deviation of a sample (divided by n - 1). `null` if there are fewer than two values. */
   deviation: number | null;
   min: number | null;
   max: number | null;
@@ -54,17 +54,17 @@ export class Tables {
 
   constructor(private readonly threads: ThreadPool<TableFunctions>) {}
 
-  /** Runs a thread function on each block that may have matching elements. Returns its results in the order of the blocks. */
+  /** Runs a thread function on each block that may have matching elements. Returns these blocks, and the results in the same order. */
   async #runOnBlocks<Name extends 'histogram' | 'summarize' | 'select' | 'ids', Extra extends object>(
     name: Name,
     { table, filter, signal }: TableQuery,
     columns: readonly TableColumn[],
     extra: Extra,
   ) {
-    const needed = [...columns, ...filterColumns(filter, table.columnsByName)];
+    const neededColumns = [...columns, ...filterColumns(filter, table.columnsByName)];
     const blocks = candidateBlocks(table, filter);
     const results = await mapConcurrently(blocks, blocksAtOnce, async (tableBlock) => {
-      const { block, transfer } = await tableBlock.load(needed, signal);
+      const { block, transfer } = await tableBlock.load(neededColumns, signal);
       // Each of these functions takes a block, a filter and the members of `extra`.
       const input = { block, filter, ...extra } as unknown as Parameters<TableFunctions[Name]>[0];
       return this.threads.run(name, input, { inputName: 'The table', signal, transfer });
@@ -77,23 +77,23 @@ export class Tables {
     const cached = this.#descriptions.get(table.content);
     if (cached !== undefined) return cached;
     const { columns } = table.columnsByName;
-    const rows = table.blocks.reduce((sum, { header }) => sum + header.rows, 0);
-    const columnsAtOnce = Math.max(1, Math.min(32, Math.floor(valuesAtOnce / Math.max(1, rows))));
-    const described: ColumnDescription[] = [];
+    const rowCount = table.blocks.reduce((sum, { header }) => sum + header.rows, 0);
+    const columnsAtOnce = Math.max(1, Math.min(32, Math.floor(valuesAtOnce / Math.max(1, rowCount))));
+    const descriptions: ColumnDescription[] = [];
     for (let start = 0; start < columns.length; start += columnsAtOnce) {
       const columnGroup = columns.slice(start, start + columnsAtOnce);
-      const loaded = await mapConcurrently(table.blocks, 4, (block) => block.load(columnGroup, signal));
-      const blocks: BlockInput[] = loaded.map(({ block }) => block);
-      const transfer = loaded.flatMap((one) => one.transfer);
-      described.push(
+      const loadedBlocks = await mapConcurrently(table.blocks, 4, (block) => block.load(columnGroup, signal));
+      const blocks: BlockInput[] = loadedBlocks.map(({ block }) => block);
+      const transfer = loadedBlocks.flatMap((loadedBlock) => loadedBlock.transfer);
+      descriptions.push(
         ...(await this.threads.run('describe', { columns: columnGroup, blocks }, { inputName: 'The table', signal, transfer })),
       );
     }
-    this.#descriptions.set(table.content, described);
-    return described;
+    this.#descriptions.set(table.content, descriptions);
+    return descriptions;
   }
 
-  /** The values of columns for one page of rows, sorted by the column `by`. */
+  /** Loads the values of columns for one page of rows. `total` is the number of rows on all pages. */
   async rows(
     query: TableQuery,
     { columns, by, descending, offset, limit }: PageRequest,
@@ -112,17 +112,16 @@ export class Tables {
       },
     );
     const rows: Cell[][] = page.rows.map(() => []);
-    // `at` is the index of a row on the page.
-    const rowsByBlock = new Map<number, { row: number; at: number }[]>();
-    for (const [at, { blockIndex, row }] of page.rows.entries()) {
+    const rowsByBlock = new Map<number, { row: number; pageIndex: number }[]>();
+    for (const [pageIndex, { blockIndex, row }] of page.rows.entries()) {
       const existing = rowsByBlock.get(blockIndex);
-      if (existing === undefined) rowsByBlock.set(blockIndex, [{ row, at }]);
-      else existing.push({ row, at });
+      if (existing === undefined) rowsByBlock.set(blockIndex, [{ row, pageIndex }]);
+      else existing.push({ row, pageIndex });
     }
     await mapConcurrently([...rowsByBlock], blocksAtOnce, async ([blockIndex, blockRows]) => {
       const rowIndices = Uint32Array.from(blockRows, ({ row }) => row);
       const cells = await blocks[blockIndex]!.loadCells(columns, rowIndices, signal);
-      for (const [i, { at }] of blockRows.entries()) rows[at] = cells.map((column) => column[i] as Cell);
+      for (const [i, { pageIndex }] of blockRows.entries()) rows[pageIndex] = cells.map((column) => column[i] as Cell);
     });
     return { total: page.total, rows };
   }
@@ -131,18 +130,18 @@ export class Tables {
   async histogram(query: TableQuery, axes: Axis[], by: TableColumn | null): Promise<CategoryCounts[]> {
     const columns = [...axes.map(({ column }) => column), ...(by === null ? [] : [by])];
     const { results } = await this.#runOnBlocks('histogram', query, columns, { axes, by });
-    const merged = new Map<Cell, CategoryCounts>();
+    const countsByCategory = new Map<Cell, CategoryCounts>();
     for (const part of results.flat()) {
-      const existing = merged.get(part.value);
-      if (existing === undefined) merged.set(part.value, part);
+      const existing = countsByCategory.get(part.value);
+      if (existing === undefined) countsByCategory.set(part.value, part);
       else {
         for (let i = 0; i < part.counts.length; i += 1) existing.counts[i]! += part.counts[i] as number;
         existing.nulls += part.nulls;
         existing.outside += part.outside;
       }
     }
-    requireFewCategories(merged.size, by);
-    return [...merged.values()].sort((a, b) => byCount([a.value, totalCount(a)], [b.value, totalCount(b)]));
+    requireFewCategories(countsByCategory.size, by);
+    return [...countsByCategory.values()].sort((a, b) => byCount([a.value, totalCount(a)], [b.value, totalCount(b)]));
   }
 
   /** Sums up columns, by category. */
@@ -157,47 +156,50 @@ export class Tables {
   }
 
   /**
-   * The values of a column in the elements of a window that match a filter.
+   * Loads the values that a column has for the elements of a window that match a filter.
    *
-   * @param options `subtrahend` is subtracted from numbers before they are rounded to seven digits.
+   * @param options `subtrahend`: is subtracted from numbers before they are stored as floats, which have only seven digits.
    */
   async loadValues(
     { table, filter, signal }: TableQuery,
     { windowIndex, column, subtrahend }: { windowIndex: number; column: TableColumn | null; subtrahend: number },
   ): Promise<WindowValues> {
-    const needed = [
+    const neededColumns = [
       table.columnsByName.find('order'),
       ...(column === null ? [] : [column]),
       ...filterColumns(filter, table.columnsByName),
     ];
     const blocks = candidateBlocks(table, filter).filter((block) => block.windowIndex === windowIndex);
-    let merged: WindowValues | null = null;
+    let windowValues: WindowValues | null = null;
     for (const tableBlock of blocks) {
-      const { block, transfer } = await tableBlock.load(needed, signal);
+      const { block, transfer } = await tableBlock.load(neededColumns, signal);
       const input = { block, filter, column, subtrahend };
       const part = await this.threads.run('values', input, { inputName: 'The table', signal, transfer });
-      if (merged === null) merged = part;
-      else addValues(merged, part);
+      if (windowValues === null) windowValues = part;
+      else addValues(windowValues, part);
     }
-    return merged ?? noValues();
+    return windowValues ?? noValues();
   }
 
-  /** The ids of elements, up to a limit, as parts of a JSON list: the caller writes the brackets, and commas between the parts. */
+  /**
+   * Finds the ids of elements, up to a limit. `texts` are parts of a JSON list: the caller writes the brackets, and commas between the parts.
+   * `count` is the number of all elements that match.
+   */
   async ids(query: TableQuery, limit: number): Promise<{ count: number; texts: Uint8Array[] }> {
     const { results } = await this.#runOnBlocks('ids', query, [query.table.columnsByName.find('id')], { limit });
     const texts: Uint8Array[] = [];
-    let remaining = limit;
+    let remainingCount = limit;
     for (const { text } of results) {
-      if (remaining === 0 || text.length === 0) continue;
-      const kept = text.subarray(0, remaining * idEntryBytes - 1);
-      texts.push(kept);
-      remaining -= Math.ceil(kept.length / idEntryBytes);
+      if (remainingCount === 0 || text.length === 0) continue;
+      const cutText = text.subarray(0, remainingCount * idEntryBytes - 1);
+      texts.push(cutText);
+      remainingCount -= Math.ceil(cutText.length / idEntryBytes);
     }
     return { count: results.reduce((sum, { count }) => sum + count, 0), texts };
   }
 }
 
-/** The elements of a category, summed up. */
+/** A summary of the elements of a category. */
 export interface CategorySummary {
   value: Cell;
   count: number;
@@ -206,40 +208,41 @@ export interface CategorySummary {
 
 /** Merges the results of several blocks or tables. @throws BadParameterError for too many categories. */
 export function mergeCategories(parts: readonly CategoryMoments[], by: TableColumn | null): CategoryMoments[] {
-  const merged = new Map<Cell, CategoryMoments>();
+  const momentsByCategory = new Map<Cell, CategoryMoments>();
   for (const part of parts) {
-    const existing = merged.get(part.value);
-    if (existing === undefined) merged.set(part.value, part);
+    const existing = momentsByCategory.get(part.value);
+    if (existing === undefined) momentsByCategory.set(part.value, part);
     else {
       existing.count += part.count;
       existing.columns = existing.columns.map((moments, i) => mergeMoments(moments, part.columns[i]!));
     }
   }
-  requireFewCategories(merged.size, by);
-  return [...merged.values()];
+  requireFewCategories(momentsByCategory.size, by);
+  return [...momentsByCategory.values()];
 }
 
-/** The summaries of categories for a response, the most frequent first. */
+/** Makes the summaries of categories for a response. The categories with the most elements come first. */
 export function toSummaries(categories: CategoryMoments[], columns: readonly TableColumn[]): CategorySummary[] {
   return categories
     .sort((a, b) => byCount([a.value, a.count], [b.value, b.count]))
-    .map(({ value, count, columns: all }) => ({
+    .map(({ value, count, columns: columnMoments }) => ({
       value,
       count,
-      columns: Object.fromEntries(all.map((moments, i) => [columns[i]!.name, summarizeMoments(moments)])),
+      columns: Object.fromEntries(columnMoments.map((moments, i) => [columns[i]!.name, summarizeMoments(moments)])),
     }));
 }
 
-/** A page of rows. */
+/** A request for a page of rows. */
 export interface PageRequest {
   columns: TableColumn[];
+  /** The column by which the rows are ordered. */
   by: TableColumn;
   descending: boolean;
   offset: number;
   limit: number;
 }
 
-/** Blocks that may have matching elements. */
+/** Finds the blocks that may have matching elements. */
 export function candidateBlocks({ blocks }: OpenTable, filter: TableFilter | null): TableBlock[] {
   return blocks.filter(({ header, liveCount }) => {
     if (liveCount === 0) return false;
@@ -247,7 +250,7 @@ export function candidateBlocks({ blocks }: OpenTable, filter: TableFilter | nul
   });
 }
 
-/** Smallest and largest number of a column in a table; `null` if it has none, or if they are not stored. */
+/** Finds the smallest and the largest number of a column in a table. Returns `null` if the column has no numbers, or if its limits are not stored. */
 export function limitsOfTable(table: OpenTable, source: string): { low: number; high: number } | null {
   let [low, high] = [Infinity, -Infinity];
   for (const { header } of table.blocks) {
@@ -259,21 +262,25 @@ export function limitsOfTable(table: OpenTable, source: string): { low: number; 
   return Number.isFinite(low) && Number.isFinite(high) ? { low, high } : null;
 }
 
-/** Range of a column of numbers: as requested, or from its smallest to its largest number. @throws BadParameterError if it is reversed. */
+/**
+ * Finds the range of a column of numbers. Limits that are not requested are the column's smallest and largest number.
+ *
+ * @throws BadParameterError if the range ends before it begins.
+ */
 export function requestedRange(
   table: OpenTable,
   { name, source }: TableColumn,
-  requested: { low: number | undefined; high: number | undefined },
+  requestedLimits: { low: number | undefined; high: number | undefined },
 ): { low: number; high: number } {
-  // A column without values has no limits, and the limits of the original order are not stored. Then the number of rows is used.
+  // A column without values has no limits, and those of the column `order` are not stored. In both cases, the number of rows is used.
   const limits = limitsOfTable(table, source) ?? { low: 0, high: table.blocks.reduce((sum, { header }) => sum + header.rows, 0) };
-  const low = requested.low ?? limits.low;
-  const high = requested.high ?? limits.high;
+  const low = requestedLimits.low ?? limits.low;
+  const high = requestedLimits.high ?? limits.high;
   if (low > high) throw new BadParameterError(`The range of ${JSON.stringify(name)} begins at ${low}, after its end at ${high}.`);
   return low === high ? { low: low - 0.5, high: high + 0.5 } : { low, high };
 }
 
-/** Smallest and largest number of a stored column in a segment; `null` if the column has no numbers. */
+/** Finds the smallest and the largest number of a stored column in a segment. Returns `null` if the column has no numbers. */
 function limitsOf({ columns }: OpenTable['blocks'][number]['header'], source: string): { low: number; high: number } | null {
   // Stored orders are relative to the window, so they are not limits in the table.
   if (source === 'order') return { low: -Infinity, high: Infinity };
@@ -287,8 +294,8 @@ function arrayBufferOf({ buffer }: Uint32Array | Float64Array): ArrayBuffer {
   return buffer as ArrayBuffer;
 }
 
-function requireFewCategories(categories: number, by: TableColumn | null): void {
-  if (by === null || categories <= maxCategories) return;
+function requireFewCategories(categoryCount: number, by: TableColumn | null): void {
+  if (by === null || categoryCount <= maxCategories) return;
   throw new BadParameterError(`The column ${JSON.stringify(by.name)} has more than ${maxCategories} categories.`);
 }
 

@@ -1,11 +1,11 @@
-/** The geometry of an element. Each line is a list of x, y and z of its positions; rings repeat their first position at the end. */
+/** The geometry of an element. Each line lists x, y and z of its positions. A ring repeats its first position at the end. */
 export interface ElementGeometry {
   type: 'Point' | 'LineString' | 'Polygon';
   lines: readonly ArrayLike<number>[];
 }
 
 const typeCodes = { Point: 1, LineString: 2, Polygon: 3 } as const;
-/** This is added to the code of a type if positions have z (ISO). */
+/** Added to the code of a type if positions have z (ISO). */
 const zCodeOffset = 1000;
 const littleEndian = 1;
 const numberBytes = 8;
@@ -16,10 +16,10 @@ function hasZ(lines: ElementGeometry['lines']): boolean {
 }
 
 /**
- * Well-known binary of a geometry, without z where that is 0 everywhere. The package that writes Parquet would take as long for
- * this as for everything else, because it visits every position twice and makes a buffer for each geometry.
+ * Writes a geometry as well-known binary, without z if z is 0 everywhere. The package that writes Parquet could do this, but would take as
+ * long for it as for the rest of the file, because it visits every position twice and makes a buffer for each geometry.
  *
- * @param allocate allocates memory. By default each geometry gets a separate buffer, which takes longer than a part of a larger one.
+ * @param allocate allocates memory. By default, each geometry gets a separate buffer, which is slower than a part of a larger buffer.
  */
 export function wkbOf(
   { type, lines }: ElementGeometry,

@@ -199,7 +199,7 @@ export class AnnotationUploads {
     const references = new OverlayReferences(annotations.brand, (name) => this.#findItemIdByName(task, name, caller));
     const bytes = await files.read(file.doc, { start: 0, end: file.size }, { signal });
     try {
-      const { created, skipped } = await annotations.lifecycle.create(item, normalizeAnnotationFile(bytes), 'file', {
+      const { created, skippedCount } = await annotations.lifecycle.create(item, normalizeAnnotationFile(bytes), 'file', {
         caller,
         signal,
         transform: references.replaceIdentifiers,
@@ -209,7 +209,7 @@ export class AnnotationUploads {
         idAt: (index) => annotationId(task.ingestion, index),
       });
       log(`Created ${created.length} ${created.length === 1 ? 'annotation' : 'annotations'}\n`);
-      if (skipped > 0) log(`Skipped ${skipped} ${skipped === 1 ? 'feature' : 'features'} without a shape\n`);
+      if (skippedCount > 0) log(`Skipped ${skippedCount} ${skippedCount === 1 ? 'feature' : 'features'} without a shape\n`);
       setResults({ count: created.length, annotations: created.slice(0, maxListed).map(({ id }) => id) });
     } catch (error) {
       if (!(error instanceof MissingUploadsError) || !(await this.#storeIfItCanWait(task, error))) throw error;

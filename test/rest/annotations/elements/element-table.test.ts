@@ -8,7 +8,7 @@ import { loadPackColumns } from '../../../../src/features/annotations/elements/r
 import type { SegmentHeader } from '../../../../src/features/annotations/elements/packs/segment.js';
 import type { StoredElements } from '../../../../src/features/annotations/elements/element-store.js';
 import type { PackedElementStore } from '../../../../src/features/annotations/elements/store.js';
-import { TableBlocks, tableThreads } from '../../../../src/features/annotations/table/blocks.js';
+import { TableBlocks, createTableThreads } from '../../../../src/features/annotations/table/blocks.js';
 import { Block, type Cell } from '../../../../src/features/annotations/table/block.js';
 import { commitWrite, startElementStore } from '../../../support/annotations/element-store.js';
 import { elementId } from '../../../support/hosts/annotated.js';
@@ -16,7 +16,7 @@ import { elementId } from '../../../support/hosts/annotated.js';
 vi.setConfig({ testTimeout: 120_000 });
 
 const { signal } = new AbortController();
-const threads = tableThreads();
+const threads = createTableThreads();
 let started: Awaited<ReturnType<typeof startElementStore>>;
 let store: PackedElementStore;
 let tables: TableBlocks;
