@@ -18,7 +18,7 @@ import { LRUCache } from 'lru-cache';
 import { limitEntries } from '../../../core/concurrency/lru-options.js';
 import { awaitOrAbort } from '../../../tilesource/process/shared-work.js';
 
-/** Densities of annotations with fewer elements than this are not stored, because counting them again is as quick. */
+/** Densities of annotations with fewer elements than this are not stored, because counting the elements again is as quick. */
 export const minStoredElements = 2048;
 
 /** Maximum number of summaries of windows in memory. */
@@ -27,7 +27,7 @@ const maxSummaries = 10_000;
 /** Memory for blocks of densities in bytes. Neighboring tiles and tiles of neighboring levels share blocks. */
 const maxBlockBytes = 16 * 1024 * 1024;
 
-/** How long a request waits for densities that are being made, in milliseconds. */
+/** Maximum time in milliseconds that a request waits for densities that are being made. */
 const maxWaitMs = 30_000;
 
 /** Time in milliseconds without writes after which densities are made in advance. */
@@ -42,22 +42,23 @@ export interface AnnotationDensitiesOptions {
   logger: HostLogger;
 }
 
-/** Densities of stored elements. They are made once for each window of elements, stored, and shared by all versions that share the window. */
+/** Makes and stores the densities of elements. They are made once for each window of elements, and shared by all versions that share the window. */
 export class AnnotationDensities {
   readonly #summaries = new LRUCache<string, DensitySummary>(limitEntries(maxSummaries));
-  /** Blocks by id; `null` if the window has no block there. */
+  /** Blocks by id. `null` means that the window has no block of this id. */
   readonly #blocks = new LRUCache<string, { block: DensityBlock | null; bytes: number }>({
     maxSize: maxBlockBytes,
     sizeCalculation: ({ bytes }) => bytes + 256,
   });
-  /** Counts of the elements of annotations whose densities are not stored, by the content of the annotations. */
+  /** Counts of annotations whose densities are not stored, by the content id of their elements. */
   readonly #unstoredCounts = new LRUCache<string, { windowCrowdings: WindowCrowding[]; groups: GroupColorCount[] }>(
     limitEntries(maxSummaries),
   );
+  /** The summaries that are being made, by the id of the window. */
   readonly #runningByWindow = new Map<string, Promise<DensitySummary>>();
   /** Counts one window at a time, because counting occupies a processor that requests need too. */
   readonly #queue = new WorkQueue({ name: 'densities', running: 1 });
-  /** For each family, the elements whose densities should be made when nothing has been written for a while. */
+  /** The elements of each family whose densities are made when nothing has been written for a while. */
   readonly #plannedByFamily = new Map<string, StoredElements>();
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
@@ -81,7 +82,7 @@ export class AnnotationDensities {
     }, quietMs).unref();
   }
 
-  /** Makes one window at a time, so that a request or a write waits for at most one of them. */
+  /** Makes the planned densities one window at a time, so that a request or a write waits for at most one window. */
   async #makePlanned(): Promise<void> {
     for (const [family, stored] of this.#plannedByFamily) {
       try {
@@ -101,7 +102,7 @@ export class AnnotationDensities {
   }
 
   /**
-   * The summaries of all windows, in their order. Missing ones are made.
+   * Loads the summaries of all windows, in the order of the windows. Missing summaries are made.
    *
    * @throws LargeImageError `unavailable` if making them takes longer than a request should wait. The work then continues.
    */
@@ -131,18 +132,18 @@ export class AnnotationDensities {
   }
 
   #makeSummary(stored: StoredElements, window: StoredWindow): Promise<DensitySummary> {
-    let running = this.#runningByWindow.get(window.id);
-    if (running === undefined) {
-      running = this.#queue.run(() => this.#countAndStore(stored, window)).finally(() => this.#runningByWindow.delete(window.id));
-      this.#runningByWindow.set(window.id, running);
+    let summary = this.#runningByWindow.get(window.id);
+    if (summary === undefined) {
+      summary = this.#queue.run(() => this.#countAndStore(stored, window)).finally(() => this.#runningByWindow.delete(window.id));
+      this.#runningByWindow.set(window.id, summary);
     }
-    return running;
+    return summary;
   }
 
   async #countAndStore(stored: StoredElements, window: StoredWindow): Promise<DensitySummary> {
     const { store, model, drawer } = this.options;
-    // The window is read as if it were all stored elements of an annotation.
-    const windowAlone: StoredElements = {
+    // The window is read like the elements of an annotation that has only this window.
+    const elementsOfWindow: StoredElements = {
       ...stored,
       count: window.count,
       detailsCount: window.detailsCount,
@@ -150,13 +151,13 @@ export class AnnotationDensities {
       windows: [window],
     };
     const packs: PackMarks[] = [];
-    for await (const marks of store.loadPackMarks(windowAlone)) {
+    for await (const marks of store.loadPackMarks(elementsOfWindow)) {
       packs.push(marks);
       if (isSliceOver()) await nextSlice();
     }
     if (this.#isClosed) throw new LargeImageError('unavailable', 'The installation is closing.');
-    const { blocks, ...counted } = await drawer.countWindow(packs);
-    const summary: DensitySummary = { window: window.id, family: stored.family, ...counted };
+    const { blocks, ...summaryFields } = await drawer.countWindow(packs);
+    const summary: DensitySummary = { window: window.id, family: stored.family, ...summaryFields };
     await model.write(summary, blocks);
     this.#summaries.set(window.id, summary);
     return summary;
@@ -167,14 +168,14 @@ export class AnnotationDensities {
     if (stored.count >= minStoredElements) {
       const summaries = await this.loadSummaries(stored, options);
       return defaultGain(
-        stored.windows.map(({ box }, i) => ({ box, crowds: summaries[i]?.crowds ?? [] })),
+        stored.windows.map(({ box }, i) => ({ box, levelCrowdings: summaries[i]?.levelCrowdings ?? [] })),
         level,
       );
     }
     return defaultGain((await this.#countUnstored(stored, options)).windowCrowdings, level);
   }
 
-  /** Counts the elements of each group and color. @throws as {@link loadSummaries}. */
+  /** Counts the elements of each group and color. @throws the same errors as {@link loadSummaries}. */
   async countGroups(stored: StoredElements, options: { signal?: AbortSignal | undefined } = {}): Promise<GroupColorCount[]> {
     if (stored.count < minStoredElements) return (await this.#countUnstored(stored, options)).groups;
     const counter = new GroupColorCounter();
@@ -191,19 +192,21 @@ export class AnnotationDensities {
       densityCounter.add(marks);
       colorCounter.add(marks);
     }
-    const crowds = Array.from(densityCounter.pyramid(), (level) => measureCrowding(level, densityCounter.classes));
-    const counts = { windowCrowdings: stored.box === null ? [] : [{ box: stored.box, crowds }], groups: colorCounter.counts };
+    const levelCrowdings = Array.from(densityCounter.pyramid(), (level) => measureCrowding(level, densityCounter.classes));
+    const windowCrowdings = stored.box === null ? [] : [{ box: stored.box, levelCrowdings }];
+    const counts = { windowCrowdings, groups: colorCounter.counts };
     this.#unstoredCounts.set(stored.content, counts);
     return counts;
   }
 
-  /** The blocks at these addresses that exist. The densities of their windows must have been made. */
+  /** Loads the blocks at these addresses. Addresses without a block are left out. The densities of the windows must have been made. */
   async loadBlocks(addresses: readonly BlockAddress[]): Promise<DensityBlock[]> {
     const blocksById = new Map(addresses.map((address) => [blockId(address), this.#blocks.get(blockId(address))?.block]));
-    const missing = addresses.filter((address) => blocksById.get(blockId(address)) === undefined);
-    if (missing.length > 0) {
-      const storedBlocks = new Map((await this.options.model.findBlocks(missing)).map((block) => [blockId(block), block]));
-      for (const id of missing.map(blockId)) {
+    const missingAddresses = addresses.filter((address) => blocksById.get(blockId(address)) === undefined);
+    if (missingAddresses.length > 0) {
+      const foundBlocks = await this.options.model.findBlocks(missingAddresses);
+      const storedBlocks = new Map(foundBlocks.map((block) => [blockId(block), block]));
+      for (const id of missingAddresses.map(blockId)) {
         const block = storedBlocks.get(id) ?? null;
         blocksById.set(id, block);
         this.#blocks.set(id, { block, bytes: block?.tiles.reduce((sum, tile) => sum + tile.length, 0) ?? 0 });
@@ -213,28 +216,29 @@ export class AnnotationDensities {
   }
 
   /**
-   * Removes densities of windows that no annotation refers to. Must be called after the sweep of the element store.
+   * Removes the densities of windows to which no annotation refers. Must be called after the sweep of the element store.
    *
-   * @param elementsOf gives the stored elements of all annotations and previous versions of a family.
-   * @param families the families to sweep; default all.
+   * @param elementsOf yields the stored elements of all annotations and previous versions of a family.
+   * @param families the families to sweep. Default: all.
+   * @returns the number of removed documents.
    */
   async sweep(elementsOf: (family: string) => AsyncIterable<StoredElements>, families?: Iterable<string>): Promise<number> {
-    let removed = 0;
+    let removedCount = 0;
     for (const family of families ?? (await this.options.model.listFamilies())) {
-      removed += await this.options.model.keepOnly(family, async () => {
+      removedCount += await this.options.model.keepOnly(family, async () => {
         const windowIds = new Set<string>();
         for await (const { windows } of elementsOf(family)) for (const { id } of windows) windowIds.add(id);
         return windowIds;
       });
     }
-    if (removed > 0) {
+    if (removedCount > 0) {
       this.#summaries.clear();
       this.#blocks.clear();
     }
-    return removed;
+    return removedCount;
   }
 
-  /** Waits for running work and cancels the rest. */
+  /** Waits for the summary that is being made, and cancels planned work. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);

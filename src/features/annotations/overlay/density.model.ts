@@ -5,16 +5,17 @@ import { createIndexes } from '../../../core/database/indexes.js';
 import type { OwnCollections } from '../../../core/database/own-collections.js';
 import { announceStep } from '../../../core/steps.js';
 
-/** The densities of a window without their tiles. */
+/** Describes the densities of a window. Their tiles are stored in blocks. */
 export interface DensitySummary extends Omit<CountedWindow, 'blocks'> {
   /** Id of the window. */
   window: string;
-  /** Family of the stored elements, as the element store names it. */
+  /** Family of the stored elements, see `StoredElements.family`. */
   family: string;
 }
 
 /** A block of tiles of a window's densities. */
 export interface DensityBlock extends CountedBlock {
+  /** Id of the window. */
   window: string;
 }
 
@@ -27,7 +28,7 @@ interface StoredSummary {
   classes: string;
   /** JSON text, for the same reason. */
   groups: string;
-  /** Sum and sum of squares of each level, finest first. */
+  /** How crowded each level is, finest first, see `LevelCrowding`. */
   crowds: [sum: number, squares: number][];
 }
 
@@ -42,11 +43,12 @@ interface StoredBlock {
 /** Number of documents in one write or query. */
 const documentsPerBatch = 100;
 
-/** Bytes of the documents in one write. */
+/** Number of bytes after which the documents of a write are sent. */
 const batchBytes = 4 * 1024 * 1024;
 
-/** Address of a block, from which the id of its document is made. */
+/** Address of a block. The id of the block's document is made from the address. */
 export interface BlockAddress {
+  /** Id of the window. */
   window: string;
   level: number;
   column: number;
@@ -58,8 +60,8 @@ export function blockId({ window, level, column, row }: BlockAddress): string {
 }
 
 /**
- * Stored densities of elements, window by window. A window never changes, nor do its densities, so writing them twice does no harm. The
- * summary is written last; a window without one counts as having no densities.
+ * Stored densities of elements, window by window. A window and its densities never change, so writing densities twice does no harm. The
+ * summary of a window is written last. Without its summary, a window counts as having no densities.
  */
 export class AnnotationDensityModel {
   constructor(private readonly collections: OwnCollections) {}
@@ -69,27 +71,27 @@ export class AnnotationDensityModel {
   }
 
   async createIndexes(): Promise<void> {
-    // The field `plugin` is first, so that the families can be read from the index alone.
+    // Queries always have a condition on `plugin`. With this field first, the families can be read from the index alone.
     await createIndexes(this.#documents, [{ key: { plugin: 1, family: 1 } }]);
   }
 
-  /** The summaries of these windows that exist. */
-  async findSummaries(windows: readonly string[]): Promise<DensitySummary[]> {
+  /** Finds the summaries of windows. Windows without a summary are left out. */
+  async findSummaries(windowIds: readonly string[]): Promise<DensitySummary[]> {
     const summaries: DensitySummary[] = [];
-    for (let start = 0; start < windows.length; start += documentsPerBatch) {
-      const ids = windows.slice(start, start + documentsPerBatch);
+    for (let start = 0; start < windowIds.length; start += documentsPerBatch) {
+      const ids = windowIds.slice(start, start + documentsPerBatch);
       const documents = (await this.#documents
         .find({ _id: { $in: ids }, groups: { $exists: true } })
         .toArray()) as StoredSummary[];
       for (const { _id, family, levels, classes, groups, crowds } of documents) {
-        const parsed = JSON.parse(classes) as [string | null | 0, ...DensityClass['color']][];
+        const classEntries = JSON.parse(classes) as [string | null | 0, ...DensityClass['color']][];
         summaries.push({
           window: _id,
           family,
           groups: JSON.parse(groups) as GroupColorCount[],
-          crowds: crowds.map(([sum, squares], i) => ({ level: (levels?.[0] ?? 0) + i, sum, squares })),
+          levelCrowdings: crowds.map(([sum, squares], i) => ({ level: (levels?.[0] ?? 0) + i, sum, squares })),
           levels: levels === null ? null : { finest: levels[0], coarsest: levels[1] },
-          classes: parsed.map(([group, ...color]) => ({
+          classes: classEntries.map(([group, ...color]) => ({
             group: group === mixedGroupsCode ? undefined : group,
             color,
           })),
@@ -99,7 +101,7 @@ export class AnnotationDensityModel {
     return summaries;
   }
 
-  /** The blocks at these addresses that exist. */
+  /** Finds the blocks at these addresses. Addresses without a block are left out. */
   async findBlocks(addresses: readonly BlockAddress[]): Promise<DensityBlock[]> {
     const addressesById = new Map(addresses.map((address) => [blockId(address), address]));
     const ids = [...addressesById.keys()];
@@ -109,7 +111,7 @@ export class AnnotationDensityModel {
         .find({ _id: { $in: ids.slice(start, start + documentsPerBatch) } })
         .toArray()) as StoredBlock[];
       for (const { _id, lengths, data } of documents) {
-        // The bytes are copied, because they are part of a message with many blocks, which a cached block would keep in memory.
+        // The bytes are copied, because they share a buffer with many other blocks, which a cached block would keep in memory.
         const bytes = Uint8Array.from(data instanceof Uint8Array ? data : data.buffer);
         let end = 0;
         const tiles = lengths.map((length) => bytes.subarray(end, (end += length)));
@@ -121,24 +123,24 @@ export class AnnotationDensityModel {
 
   /** Writes the densities of a window: its blocks, then its summary. */
   async write(summary: DensitySummary, blocks: readonly CountedBlock[]): Promise<void> {
-    let pending: StoredBlock[] = [];
-    let bytes = 0;
+    let pendingBlocks: StoredBlock[] = [];
+    let pendingBytes = 0;
     const flush = async () => {
-      await this.#replace(pending);
-      pending = [];
-      bytes = 0;
+      await this.#replace(pendingBlocks);
+      pendingBlocks = [];
+      pendingBytes = 0;
     };
     for (const block of blocks) {
       const data = Buffer.concat(block.tiles);
       const id = blockId({ ...block, window: summary.window });
-      pending.push({ _id: id, family: summary.family, lengths: block.tiles.map((tile) => tile.length), data });
-      bytes += data.length;
-      if (pending.length >= documentsPerBatch || bytes >= batchBytes) await flush();
+      pendingBlocks.push({ _id: id, family: summary.family, lengths: block.tiles.map((tile) => tile.length), data });
+      pendingBytes += data.length;
+      if (pendingBlocks.length >= documentsPerBatch || pendingBytes >= batchBytes) await flush();
     }
     await flush();
     announceStep('density:blocks-stored');
     const classes = summary.classes.map(({ group, color }) => [group === undefined ? mixedGroupsCode : group, ...color]);
-    const crowds = summary.crowds.map(({ sum, squares }): [number, number] => [sum, squares]);
+    const crowds = summary.levelCrowdings.map(({ sum, squares }): [number, number] => [sum, squares]);
     const levels: StoredSummary['levels'] = summary.levels === null ? null : [summary.levels.finest, summary.levels.coarsest];
     await this.#replace([
       {
@@ -161,21 +163,24 @@ export class AnnotationDensityModel {
     );
   }
 
-  /** Families that have densities. */
+  /** Lists the families that have densities. */
   async listFamilies(): Promise<string[]> {
     return (await this.#documents.distinct('family')) as string[];
   }
 
   /**
-   * Removes the densities of a family except those of some windows. @returns the number of removed documents.
+   * Removes the densities of a family, except the densities of some windows.
    *
-   * @param findKeptWindows gives the ids of the windows to keep. It is called after the documents are listed, so that newer densities stay.
+   * @param findKeptWindows finds the ids of the windows to keep. It is called after the documents are listed, so that newer densities stay.
+   * @returns the number of removed documents.
    */
   async keepOnly(family: string, findKeptWindows: () => Promise<ReadonlySet<string>>): Promise<number> {
     const documents = await this.#documents.find({ family }, { projection: { _id: 1 } }).toArray();
-    const windows = await findKeptWindows();
-    const unreferencedIds = documents.map(({ _id }) => String(_id)).filter((id) => !windows.has(id.split('/', 1)[0] as string));
-    // Summaries are removed first: without its summary, a window counts as having no densities, but without some blocks its densities would be wrong.
+    const keptWindowIds = await findKeptWindows();
+    const unreferencedIds = documents
+      .map(({ _id }) => String(_id))
+      .filter((id) => !keptWindowIds.has(id.split('/', 1)[0] as string));
+    // Summaries are removed first. A window without its summary counts as having no densities, but one without some blocks would be drawn wrong.
     unreferencedIds.sort((a, b) => Number(a.includes('/')) - Number(b.includes('/')));
     for (let start = 0; start < unreferencedIds.length; start += documentsPerBatch) {
       await this.#documents.deleteMany({ _id: { $in: unreferencedIds.slice(start, start + documentsPerBatch) } });
@@ -184,5 +189,5 @@ export class AnnotationDensityModel {
   }
 }
 
-/** Represents `undefined` (several groups) in JSON, where groups are texts or null. */
+/** Represents the group `undefined` (several groups) in JSON. All other groups are texts or `null`. */
 const mixedGroupsCode = 0;

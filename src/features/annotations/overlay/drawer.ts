@@ -13,31 +13,32 @@ const timeoutMs = 30_000;
 const memoryMiB = 512;
 /** Name of the input in messages about exceeded limits. */
 const inputName = 'The annotation';
-/** Maximum number of drawings that wait for a thread. Few wait, because queues let only a few requests draw at the same time. */
+/** Maximum number of drawings that wait for a thread. Usually few wait, because queues let only a few requests draw at the same time. */
 const maxWaitingDrawings = 64;
 
-/** Drawings that take about this many milliseconds or less are drawn on the event loop. The rates below serve to estimate the time. */
+/** Drawings that take at most about this many milliseconds are drawn on the event loop. */
 const maxLoopMs = 8;
+// These rates serve to estimate the time.
 const textBytesPerMs = 24_000;
 const pixelsPerMs = 40_000;
 const densityBytesPerMs = 40_000;
 /**
- * Densities that take about this many milliseconds are added up on the event loop, in slices, because starting a thread takes
+ * Densities that take at most about this many milliseconds are added up on the event loop, in slices, because starting a thread takes
  * longer.
  */
 const maxDensityLoopMs = 64;
 /** Maximum number of elements that are counted on the event loop. */
 const maxLoopElements = 1000;
 
-/** Amounts from which the time for a drawing is estimated. */
+/** The amounts of work from which the time for a drawing is estimated. */
 export interface DrawingCost {
-  /** Bytes of the texts of elements. */
+  /** Number of bytes of the texts of elements. */
   textBytes: number;
-  /** Sum of the pixels in the boxes of all elements; Infinity if the work of an element cannot be estimated by its box. */
+  /** Sum of the pixels in the boxes of all elements. Infinity if the work for some element cannot be estimated by its box. */
   pixels: number;
 }
 
-/** Draws and counts elements: on the event loop if that takes only milliseconds, as for most tiles, otherwise in threads. */
+/** Draws and counts elements. What takes only milliseconds, such as most tiles, is done on the event loop; the rest is done in threads. */
 export class Drawer {
   readonly #threads = new ThreadPool<DrawingFunctions>({
     program: findProgram(import.meta.url, { source: './drawing-thread.ts', built: 'drawing-thread' }),
@@ -48,7 +49,7 @@ export class Drawer {
     maxWaiting: maxWaitingDrawings,
   });
 
-  /** Paints a drawing, see {@link paintInSlices}. @throws BadValueError if drawing takes too long; BusyError; the signal's reason. */
+  /** Paints a drawing, see {@link paintInSlices}. @throws BadValueError if drawing takes too long, BusyError if too many drawings wait. */
   async paint(drawing: PictureDrawing, cost: DrawingCost, signal?: AbortSignal): Promise<Float32Array> {
     if (isQuick(drawing, cost, maxDensityLoopMs)) return paintInSlices(drawing, signal);
     return this.#threads.run('paint', drawing, { inputName, signal });
@@ -60,31 +61,31 @@ export class Drawer {
     return this.#threads.run('paintRgba', drawing, { inputName, signal });
   }
 
-  /** Makes a vector tile of a drawing. @throws as {@link Drawer.paint}. */
+  /** Makes a vector tile of a drawing. @throws the same errors as {@link Drawer.paint}. */
   async makeVectorTile(drawing: VectorDrawing, cost: DrawingCost, signal?: AbortSignal): Promise<Uint8Array> {
     if (isQuick(drawing, cost, maxLoopMs)) return makeVectorTile(drawing);
     return this.#threads.run('makeVectorTile', drawing, { inputName, signal });
   }
 
-  /** Counts the elements in a window. @throws as {@link Drawer.paint}. */
+  /** Counts the elements of a window. @throws the same errors as {@link Drawer.paint}. */
   async countWindow(packs: readonly PackMarks[]): Promise<CountedWindow> {
     const count = packs.reduce((sum, { summary }) => sum + summary.count, 0);
     return count <= maxLoopElements ? countWindow(packs) : this.#threads.run('countWindow', packs, { inputName });
   }
 
-  /** Adds up elements in a rectangle of cells. @throws as {@link Drawer.paint}. */
+  /** Adds up elements in a rectangle of cells, see {@link countSums}. @throws the same errors as {@link Drawer.paint}. */
   async countSums(input: SumsInput, windows: { fine: CellWindow; cells: CellWindow }, signal: AbortSignal): Promise<CellSums> {
     const count = input.packs.reduce((sum, { values }) => sum + values.length, 0);
     const task = { input, ...windows };
     return count <= maxLoopElements ? countSums(task) : this.#threads.run('countSums', task, { inputName, signal });
   }
 
-  /** Adds elements to grids, whose memory is shared with the thread. @throws as {@link Drawer.paint}. */
+  /** Adds elements to grids, whose memory is shared with the thread. @throws the same errors as {@link Drawer.paint}. */
   async addSums(input: SumsInput, grids: readonly CellSums[], signal: AbortSignal): Promise<void> {
     await this.#threads.run('addToGrids', { input, grids }, { inputName, signal });
   }
 
-  /** Computes the coarser grids of a pyramid. @throws as {@link Drawer.paint}. */
+  /** Computes the coarser grids of a pyramid. @throws the same errors as {@link Drawer.paint}. */
   completeSums(pyramid: SumsPyramid, signal: AbortSignal): Promise<LevelCrowding[]> {
     return this.#threads.run('completeSums', pyramid, { inputName, signal });
   }
@@ -95,7 +96,7 @@ export class Drawer {
   }
 }
 
-/** @param maxDensityMs milliseconds that densities may take. */
+/** Whether a drawing is quick enough for the event loop. @param maxDensityMs maximum time for densities in milliseconds. */
 function isQuick({ view, densities }: VectorDrawing, { textBytes, pixels }: DrawingCost, maxDensityMs: number): boolean {
   const densityBytes = (densities?.tiles ?? []).reduce(
     (sum, { content }) => sum + (content instanceof Uint8Array ? content.length : 0),

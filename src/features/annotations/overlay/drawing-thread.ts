@@ -3,7 +3,7 @@ import { countWindow } from './draw/density/count-window.js';
 import { addSums, completeSums, countSums, type CellSums, type SumsInput, type SumsPyramid } from './draw/density/value-sums.js';
 import { makeVectorTile, paint, paintRgba } from './draw/drawing.js';
 
-/** Adds to grids in shared memory. */
+/** Adds elements to grids, which are in shared memory. */
 function addToGrids({ input, grids }: { input: SumsInput; grids: readonly CellSums[] }): void {
   addSums(input, grids);
 }

@@ -14,7 +14,7 @@ import { AnnotationTiles } from './tiles.js';
 import { annotationTileRoutes } from './tiles.routes.js';
 import { scheduleWarmUp } from './warm-up.js';
 
-/** Other features and parts of the core that this feature uses. */
+/** The dependencies of the feature. */
 interface OverlayNeeds extends AnnotationOffers, TableOffers {
   core: Core;
   images: Images;
@@ -48,12 +48,12 @@ export const overlayFeature: Feature<OverlayNeeds, { overlay: AnnotationOverlay 
       tiles,
     });
     if (isServing) {
-      const nobody = new host.mongoose.Types.ObjectId().toHexString();
-      const block = { window: nobody, level: 0, column: 0, row: 0 };
+      const unusedId = new host.mongoose.Types.ObjectId().toHexString();
+      const block = { window: unusedId, level: 0, column: 0, row: 0 };
       const reads = [
-        () => model.find(nobody),
-        () => records.findItem(nobody),
-        () => densityModel.findSummaries([nobody]),
+        () => model.find(unusedId),
+        () => records.findItem(unusedId),
+        () => densityModel.findSummaries([unusedId]),
         () => densityModel.findBlocks([block]),
       ];
       onClose(scheduleWarmUp(logger, reads));

@@ -18,23 +18,24 @@ import type { Coloring } from './coloring/coloring.js';
 import { minStoredElements, type AnnotationDensities } from './densities.js';
 import type { Drawer, DrawingCost } from './drawer.js';
 
-/** Limits of a part of a drawing, in bytes and pixels. Only one part is in memory, and between parts a thread can do other work. */
+/** Limits of a part of a drawing, in bytes and pixels. Only one part is in memory at a time, and a thread can do other work between parts. */
 const partTextBytes = 4 * 1024 * 1024;
 const partPixels = 32_000_000;
-/** Largest sum of the pixels in the boxes of a picture's elements: in total, and for each pixel of the picture. */
+/** Maximum sum of the pixels in the boxes of a picture's elements. */
 const maxPixels = 4_000_000_000;
+/** Maximum of the same sum, divided by the number of pixels of the picture. */
 const maxBoxPixelsPerPixel = 32_000;
 
-/** A cell of the density in a vector tile is 8 × 8 pixels, so its level is this much above the level of the pixels. */
+/** Difference between the level of density cells in a vector tile, which are 8 × 8 pixels large, and the level of pixels. */
 const vectorLevelOffset = 3;
 
-/** Options of the appearance of a tile. */
+/** The appearance of a tile. */
 export interface OverlayStyle {
   mode: ColorMode;
   groups: GroupFilter;
-  /** Factor by which densities are multiplied; 1 shows true shares. `undefined`: chosen by `defaultGain`. */
+  /** Factor by which densities are multiplied. 1 shows true shares. If `undefined`, `defaultGain` chooses the factor. */
   gain: number | undefined;
-  /** Chosen colors of groups, see `GroupStyle`. */
+  /** Colors of groups that the request chooses, see `GroupStyle`. */
   groupColors?: GroupColors | undefined;
   /** Colors by values, a filter, or a heat map. */
   coloring?: Coloring | undefined;
@@ -42,9 +43,9 @@ export interface OverlayStyle {
 
 const noGroupColors: GroupColors = new Map();
 
-/** The numbers of the windows whose elements a picture may show. */
+/** Finds the indices of the windows whose elements a picture may show. */
 export function windowsIn(stored: StoredElements, view: View): number[] {
-  return [...stored.windows.keys()].filter((window) => overlapsView(stored.windows[window]!.box, view));
+  return [...stored.windows.keys()].filter((windowIndex) => overlapsView(stored.windows[windowIndex]!.box, view));
 }
 
 /** Options of {@link AnnotationOverlay}. */
@@ -60,7 +61,7 @@ type Options = { signal?: AbortSignal | undefined };
 export class AnnotationOverlay {
   constructor(private readonly options: AnnotationOverlayOptions) {}
 
-  /** Number of elements of each group, and its most common color. */
+  /** Counts the elements of each group, and finds the most common color of each group. */
   async countGroups(
     stored: StoredElements,
     options: Options = {},
@@ -76,7 +77,7 @@ export class AnnotationOverlay {
     return groups;
   }
 
-  /** Draws a PNG with transparent background. */
+  /** Draws a PNG with a transparent background. */
   async drawPng(stored: StoredElements, view: View, style: OverlayStyle, options: Options = {}): Promise<CachedTile> {
     const lastPart = await this.#drawAllButLastPart(stored, view, style, options);
     const data =
@@ -89,8 +90,8 @@ export class AnnotationOverlay {
   }
 
   /**
-   * Draws the picture without encoding it, see {@link Canvas.pixels}. Densities are below the larger elements, which keep their
-   * order.
+   * Draws a picture without encoding it, see {@link Canvas.pixels}. Densities are drawn first. Elements that are not counted in densities
+   * are drawn above, in their order.
    */
   async draw(stored: StoredElements, view: View, style: OverlayStyle, options: Options = {}): Promise<Float32Array> {
     const lastPart = await this.#drawAllButLastPart(stored, view, style, options);
@@ -98,7 +99,7 @@ export class AnnotationOverlay {
     return this.options.drawer.paint(lastPart.drawing, lastPart.cost, options.signal);
   }
 
-  /** Draws all parts except the last. @returns the last part, which the caller must draw; `null` if there is nothing to draw. */
+  /** Draws all parts of a picture except the last. @returns the last part, which the caller must draw, or `null` if there is nothing to draw. */
   async #drawAllButLastPart(
     stored: StoredElements,
     view: View,
@@ -115,8 +116,8 @@ export class AnnotationOverlay {
       coloring === undefined ? await this.#loadDensitiesWithGain(stored, view, { window, gain: style.gain }, options) : null;
     let part = new DrawingPart(view);
     let pixels: Float32Array | null = null;
-    let pixelsDrawn = 0;
-    const maxPixelsDrawn = Math.min(maxPixels, maxBoxPixelsPerPixel * view.width * view.height);
+    let drawnBoxPixels = 0;
+    const maxBoxPixels = Math.min(maxPixels, maxBoxPixelsPerPixel * view.width * view.height);
     const sharedOptions = { view, mode, groups, groupColors, level };
     const makeDrawing = (): PictureDrawing => ({ ...sharedOptions, pixels, densities, sums, elements: part.elements() });
     for await (const element of this.#drawnElements(stored, view, options)) {
@@ -125,8 +126,8 @@ export class AnnotationOverlay {
       if (part.isFull) {
         pixels = await this.options.drawer.paint(makeDrawing(), part.cost, options.signal);
         densities = sums = null;
-        pixelsDrawn += part.boxPixels;
-        if (pixelsDrawn > maxPixelsDrawn) throw new BadValueError('Too many large shapes overlap here.');
+        drawnBoxPixels += part.boxPixels;
+        if (drawnBoxPixels > maxBoxPixels) throw new BadValueError('Too many large shapes overlap here.');
         part = new DrawingPart(view);
       }
       part.add(element, color);
@@ -134,7 +135,7 @@ export class AnnotationOverlay {
     return { drawing: makeDrawing(), cost: part.cost };
   }
 
-  /** Sums of colored or filtered shapes; `null` without a coloring. */
+  /** Loads the sums of colored or filtered shapes. Returns `null` if there is no coloring. */
   async #loadSums(
     coloring: Coloring | undefined,
     window: CellWindow,
@@ -150,11 +151,11 @@ export class AnnotationOverlay {
     { window, gain }: { window: CellWindow; gain: number | undefined },
     options: Options,
   ): Promise<PictureDrawing['densities']> {
-    const [shownGain, tiles] = await Promise.all([
+    const [gainOrDefault, tiles] = await Promise.all([
       gain ?? this.options.densities.chooseGain(stored, window.level, options),
       this.#loadDensityTiles(stored, view, window.level, options),
     ]);
-    return { window, tiles, gain: shownGain };
+    return { window, tiles, gain: gainOrDefault };
   }
 
   /** Makes a Mapbox vector tile, see {@link VectorTile}. If there are more than 20,000 elements, only the largest are included. */
@@ -200,7 +201,7 @@ export class AnnotationOverlay {
     return { bytes: await this.options.drawer.makeVectorTile(drawing, part.cost, options.signal), type };
   }
 
-  /** The elements that are not part of the density at this level, in their order. */
+  /** Yields the elements that are drawn instead of being counted in a density, in their order. */
   async *#drawnElements(stored: StoredElements, view: View, { signal }: Options): AsyncGenerator<ElementText, void, undefined> {
     const minSize = densityBelow * view.scale;
     const largestSize = stored.box?.size ?? 0;
@@ -212,7 +213,7 @@ export class AnnotationOverlay {
       if (element.box.size >= minSize || element.type === 'point') yield element;
   }
 
-  /** The tiles of densities that overlap the view. */
+  /** Loads the tiles of densities that overlap the view. */
   async #loadDensityTiles(stored: StoredElements, view: View, level: number, { signal }: Options): Promise<DensityTile[]> {
     if (stored.count >= minStoredElements) return this.#loadStoredDensityTiles(stored, view, level, { signal });
     const counter = new DensityCounter();
@@ -233,7 +234,7 @@ export class AnnotationOverlay {
     const classesByWindow = new Map(summaries.map((summary) => [summary.window, summary.classes]));
     const addresses: BlockAddress[] = [];
     for (const [i, { window, levels }] of summaries.entries()) {
-      // At this level, no element of the window is small enough to be counted, or the window is outside the view.
+      // Windows are skipped if they are outside the view, or if none of their elements is small enough at this level to be counted.
       if (levels === null || viewLevel < levels.finest || !overlapsView(stored.windows[i]!.box, view)) continue;
       const level = Math.min(viewLevel, levels.coarsest);
       const side = densityTileSide * blockSideTiles * 2 ** level;
@@ -256,15 +257,15 @@ export class AnnotationOverlay {
 
 const pointDiagonal = pointDiameter * Math.SQRT2;
 
-/** The largest elements, up to the maximum number in a tile. */
+/** Returns the largest elements, up to the maximum number of features in a tile. */
 function keepLargest(elements: ElementText[]): ElementText[] {
   return elements.length > maxFeatures ? elements.sort((a, b) => b.box.size - a.box.size).slice(0, maxFeatures) : elements;
 }
 
-/** A part of the elements of a drawing, which are drawn together. */
+/** A part of the elements of a picture. These elements are drawn together. */
 class DrawingPart {
   readonly cost: DrawingCost = { textBytes: 0, pixels: 0 };
-  /** Sum of the pixels in the boxes of all elements except heat maps and grids. */
+  /** Sum of the pixels in the boxes of the elements, except heat maps and grids. */
   boxPixels = 0;
   readonly #texts: Buffer[] = [];
   readonly #colors: number[] = [];
@@ -297,7 +298,7 @@ class DrawingPart {
   }
 }
 
-/** Number of pixels of a view that a box covers. */
+/** Computes the number of pixels of a view that a box covers. */
 function pixelsOf({ lowx, lowy, highx, highy }: BoundingBox, view: View): number {
   const { left, top, right, bottom } = edgesOf(view);
   const width = Math.min(right, highx) - Math.max(left, lowx);
@@ -309,7 +310,7 @@ function byOrder(a: ElementText, b: ElementText): number {
   return a.order - b.order;
 }
 
-/** The level of densities that has the scale of a view. The scale must be a power of two. */
+/** Returns the level of densities whose cells are as large as the pixels of a view. The scale of the view must be a power of two. */
 function levelOf({ scale }: View): number {
   return Math.round(Math.log2(scale));
 }
@@ -318,7 +319,7 @@ function edgesOf({ left, top, scale, width, height }: View): { left: number; top
   return { left, top, right: left + width * scale, bottom: top + height * scale };
 }
 
-/** Conditions for the boxes of elements in the view, or within `margin` pixels around it. */
+/** Makes the conditions for elements whose boxes lie in the view, or within `margin` pixels around it. */
 function conditionsOf(view: View, margin: number): BoxCondition[] {
   const { left, top, right, bottom } = edgesOf(view);
   const distance = Math.max(margin * view.scale, pointDiameter);
@@ -337,7 +338,7 @@ function overlapsView(box: BoundingBox | null, view: View): boolean {
   return box.highx >= left - margin && box.lowx < right + margin && box.highy >= top - margin && box.lowy < bottom + margin;
 }
 
-/** Columns and rows of the squares of this side that overlap the view. */
+/** Finds the columns and rows of the squares that overlap the view. @param side side of a square in base-layer pixels. */
 function squaresOver(view: View, side: number): { columns: number[]; rows: number[] } {
   const { left, top, right, bottom } = edgesOf(view);
   const range = (from: number, to: number) => {

@@ -8,7 +8,7 @@ import type { ColoringRequest } from './coloring/coloring-request.js';
 import { Reply } from '../../../http/reply.js';
 import { routeDefiner, type RouteRequest } from '../../../http/route.js';
 
-/** Services of these routes. */
+/** The context of the routes of tiles. */
 interface OverlayContext {
   overlays: AnnotationTiles;
 }
@@ -24,13 +24,13 @@ const tilePath = { ...annotationPath, ...addressPath };
 /** Maximum number of groups in a request. */
 const maxGroups = 1000;
 
-function groupNames(description: string): Parameter<(string | null)[] | undefined> {
-  const list = json({ kind: 'array', description });
+function groupNamesParameter(description: string): Parameter<(string | null)[] | undefined> {
+  const listParameter = json({ kind: 'array', description });
   return {
-    ...list,
+    ...listParameter,
     defaultValue: undefined,
     parse(value, name) {
-      const entries = list.parse(value, name) ?? [];
+      const entries = listParameter.parse(value, name) ?? [];
       if (entries.length > maxGroups) throw new BadParameterError(`Parameter ${name} must name at most ${maxGroups} groups.`);
       return entries.map((entry) => {
         if (entry === null || typeof entry === 'string') return entry;
@@ -45,8 +45,8 @@ const styleQuery = {
     oneOf(['element', 'group'], { description: 'Whether shapes have their own colors or those of their groups.' }),
     'element',
   ),
-  groups: groupNames('JSON list of the groups to show; null means elements without a group. Default: all.'),
-  without: groupNames('JSON list of groups that are not shown, even if they are in `groups`.'),
+  groups: groupNamesParameter('JSON list of the groups to show; null means elements without a group. Default: all.'),
+  without: groupNamesParameter('JSON list of groups that are not shown, even if they are in `groups`.'),
 };
 
 const coloringQuery = {
@@ -71,7 +71,7 @@ const coloringQuery = {
   }),
 };
 
-/** The parameters of a coloring. */
+/** Picks the parameters of a coloring from a query. */
 function toColoringRequest({ colorBy, palette, low, high, colors, filter, heat }: ColoringRequest): ColoringRequest {
   return { colorBy, palette, low, high, colors, filter, heat };
 }
@@ -246,5 +246,5 @@ const describeTiles = defineRoute({
   },
 });
 
-/** Routes for annotations as tiles above the image. */
+/** Routes for tiles that show annotations over the image. */
 export const annotationTileRoutes = [png, vector, describeTiles];

@@ -41,11 +41,11 @@ export interface AnnotationTileRequest {
   x: number;
   y: number;
   color?: ColorMode | undefined;
-  /** Names of groups, with `null` for elements without one. Default: all. */
+  /** Names of the groups to show, with `null` for elements without a group. Default: all. */
   groups?: readonly (string | null)[] | undefined;
   /** Groups that are not shown, even if they are in `groups`. */
   without?: readonly (string | null)[] | undefined;
-  /** Factor for densities; only for PNG. */
+  /** Factor for densities. Used only for PNG. */
   gain?: number | undefined;
   coloring?: ColoringRequest | undefined;
 }
@@ -54,11 +54,11 @@ export interface AnnotationTileRequest {
 export interface AnnotationTilesDescription extends PyramidShape {
   elementCount: number;
   version: number;
-  /** The groups with their most common color. */
+  /** The groups with their most common color and their number of elements. */
   groups: { name: string | null; color: string; count: number }[];
-  /** Boxes with a shorter diagonal, in pixels of a tile, are shown as density. */
+  /** Elements whose boxes have a shorter diagonal than this, in pixels of a tile, are shown as density. */
   densityBelow: number;
-  /** Units along the width of a vector tile. */
+  /** Number of units along the width of a vector tile. */
   vectorExtent: number;
   /** The meaning of the colors of the request. */
   coloring?: ColoringLegend;
@@ -70,7 +70,7 @@ export interface AnnotationTilesOptions {
   load: (id: string, caller: Caller | null) => Promise<ShownAnnotation>;
   overlay: AnnotationOverlay;
   colorings: Colorings;
-  /** The queue for drawing. */
+  /** The queue in which drawing waits. */
   drawQueue: WorkQueue;
   images: Images;
   records: HostRecords;
@@ -79,17 +79,17 @@ export interface AnnotationTilesOptions {
 
 /** A tile whose key is known, but which has not been made yet. */
 export interface AnnotationTile {
-  /** Key in caches. Tiles with different bytes have different keys. */
+  /** Key of the tile in caches. Tiles with different bytes have different keys. */
   key: string;
   make(requester: { caller: Caller | null; signal: AbortSignal }): Promise<CachedTile>;
 }
 
 /** Tiles of annotations, which cover exactly the tiles of the item's image. */
 export class AnnotationTiles {
-  /** The tiles that are being drawn. */
-  readonly #drawing = new SharedWork<CachedTile>();
-  /** A separate queue, because preparing a coloring can take seconds, during which tiles of other callers are drawn. */
-  readonly #preparing = new WorkQueue({ name: 'colored annotations', running: 2, waiting: 1000 });
+  /** Draws each tile only once, even if several requests wait for it. */
+  readonly #sharedDrawing = new SharedWork<CachedTile>();
+  /** The queue for preparing colorings. It is separate, so that tiles of other callers are drawn during the seconds that preparing can take. */
+  readonly #preparationQueue = new WorkQueue({ name: 'colored annotations', running: 2, waiting: 1000 });
 
   constructor(private readonly options: AnnotationTilesOptions) {}
 
@@ -122,7 +122,7 @@ export class AnnotationTiles {
       gain: request.gain,
       groupColors,
     };
-    // The key contains the groups of the request, because the list of visible ones may be much longer.
+    // The key contains the groups of the request, because the list of visible groups may be much longer.
     const groupFilters = [request.groups, request.without].map((names) =>
       names ? [...new Set(names)].map((name) => JSON.stringify(name)).sort() : null,
     );
@@ -148,10 +148,10 @@ export class AnnotationTiles {
       await openedColoring.prepare(Math.round(Math.log2(scale)), windowsIn(elements, view), signal);
       return { ...style, coloring: openedColoring };
     };
-    const draw = async (prepared: OverlayStyle, signal: AbortSignal): Promise<CachedTile> => {
+    const draw = async (preparedStyle: OverlayStyle, signal: AbortSignal): Promise<CachedTile> => {
       const tile = await (kind === 'png'
-        ? overlay.drawPng(elements, view, prepared, { signal })
-        : overlay.drawVectorTile(elements, view, prepared, { signal }));
+        ? overlay.drawPng(elements, view, preparedStyle, { signal })
+        : overlay.drawVectorTile(elements, view, preparedStyle, { signal }));
       await tiles.set(key, tile);
       return tile;
     };
@@ -159,17 +159,17 @@ export class AnnotationTiles {
       key,
       make: async (requester) => {
         const enqueue = enqueueFor(this.options.drawQueue, requester);
-        const enqueuePreparing = enqueueFor(this.#preparing, requester);
+        const enqueuePreparation = enqueueFor(this.#preparationQueue, requester);
         const work = async (sharedSignal: AbortSignal) => {
-          const prepared = coloring === null ? style : await enqueuePreparing(() => prepare(sharedSignal), sharedSignal);
-          return enqueue(() => draw(prepared, sharedSignal), sharedSignal);
+          const preparedStyle = coloring === null ? style : await enqueuePreparation(() => prepare(sharedSignal), sharedSignal);
+          return enqueue(() => draw(preparedStyle, sharedSignal), sharedSignal);
         };
-        return (await tiles.get(key)) ?? this.#drawing.join(key, work, requester.signal);
+        return (await tiles.get(key)) ?? this.#sharedDrawing.join(key, work, requester.signal);
       },
     };
   }
 
-  /** Describes levels, sizes and groups, and the colors of a coloring. @throws NoLargeImageError */
+  /** Describes the levels and sizes of the tiles, the groups, and the colors of a coloring. @throws NoLargeImageError */
   async describe(
     { annotation, item }: AnnotationOnItem,
     coloring: ColoringRequest,
@@ -184,7 +184,7 @@ export class AnnotationTiles {
       const openedColoring: Coloring = await colorings.open(annotation.elements, coloring, view, signal);
       return openedColoring.makeLegend(signal);
     };
-    const coloringLegend = needsColoring(coloring) ? await enqueueFor(this.#preparing, requester)(makeLegend) : undefined;
+    const coloringLegend = needsColoring(coloring) ? await enqueueFor(this.#preparationQueue, requester)(makeLegend) : undefined;
     const { groups, count } = annotation.elements;
     const colorsAndCounts = await overlay.countGroups(annotation.elements, { signal });
     return {
@@ -203,7 +203,7 @@ export class AnnotationTiles {
   }
 }
 
-/** The properties of an image that colorings need. */
+/** Returns the properties of an image that colorings need. */
 function coloringViewOf(shape: PyramidShape): Pick<ColoringView, 'extent' | 'coarsestLevel'> {
   const { sizeX, sizeY, levels } = shape;
   return { extent: { sizeX, sizeY }, coarsestLevel: levels - 1 };

@@ -13,12 +13,13 @@ import { AnnotationDensities, minStoredElements } from './densities.js';
 import { Drawer } from './drawer.js';
 import { AnnotationOverlay } from './overlay.js';
 
-/** Number and size of the artificial shapes. A tile at full resolution has some dozens of them. */
+/** Number of artificial shapes. A tile at full resolution contains some dozens of them. */
 const shapeCount = 400;
 const cornerCount = 12;
+/** Side of the square in which the shapes lie, in base-layer pixels. */
 const squareSide = 1024;
 const tileSize = 256;
-const densityCells = 16_384;
+const densityCellCount = 16_384;
 /** Scales at which tiles contain only drawn shapes, both shapes and densities, and only densities. */
 const scales = [1, 4, 32];
 const roundCount = 2;
@@ -31,16 +32,16 @@ let isWarm = false;
  * Draws some tiles of artificial shapes in the background, once per process. Otherwise the first tile of a process would take
  * several times longer, because the drawing code is compiled and connections to the database are opened.
  *
- * @param reads the queries that a tile makes, with ids that do not exist.
- * @returns a function that stops it.
+ * @param reads make the database queries of a tile, with ids that do not exist.
+ * @returns a function that stops the warm-up.
  */
 export function scheduleWarmUp(logger: HostLogger, reads: readonly (() => Promise<unknown>)[]): () => Promise<void> {
   const abortController = sharedAbortController();
-  let running: Promise<void> = Promise.resolve();
+  let runningWarmUp: Promise<void> = Promise.resolve();
   const run = () => {
     if (isWarm) return;
     isWarm = true;
-    running = warmUp(reads, abortController.signal).catch((err: unknown) => {
+    runningWarmUp = warmUp(reads, abortController.signal).catch((err: unknown) => {
       if (!abortController.signal.aborted) logger.warn({ err }, 'Annotation:Overlay:WarmUpFailed');
     });
   };
@@ -48,12 +49,12 @@ export function scheduleWarmUp(logger: HostLogger, reads: readonly (() => Promis
   return async () => {
     clearTimeout(timer);
     abortController.abort();
-    await running;
+    await runningWarmUp;
   };
 }
 
 async function warmUp(reads: readonly (() => Promise<unknown>)[], signal: AbortSignal): Promise<void> {
-  const { stored, overlay } = artificialOverlay();
+  const { stored, overlay } = createArtificialOverlay();
   const style = { mode: 'element', groups: undefined, gain: undefined } as const;
   for (let round = 0; round < roundCount; round += 1) {
     signal.throwIfAborted();
@@ -68,10 +69,10 @@ async function warmUp(reads: readonly (() => Promise<unknown>)[], signal: AbortS
   }
 }
 
-/** An overlay of artificial shapes in memory. */
-function artificialOverlay(): { stored: StoredElements; overlay: AnnotationOverlay } {
+/** Creates an overlay of artificial shapes, which are only in memory. */
+function createArtificialOverlay(): { stored: StoredElements; overlay: AnnotationOverlay } {
   const elements = Array.from({ length: shapeCount }, (_, order): ElementText => {
-    const element = polygon(order);
+    const element = createPolygon(order);
     const text = Buffer.from(JSON.stringify(element));
     return { type: element.type, group: null, text, box: boundingBox(element), order };
   });
@@ -99,34 +100,34 @@ function artificialOverlay(): { stored: StoredElements; overlay: AnnotationOverl
   };
   const logger = { debug: doNothing, info: doNothing, warn: doNothing, error: doNothing };
   const drawer = new Drawer();
-  const densities = new AnnotationDensities({ store, drawer, model: artificialDensities(window.id), logger });
+  const densities = new AnnotationDensities({ store, drawer, model: createArtificialDensities(window.id), logger });
   return { stored, overlay: new AnnotationOverlay({ store, densities, drawer }) };
 }
 
 const doNothing = () => undefined;
 
-function polygon(index: number): AnnotationElement {
+function createPolygon(index: number): AnnotationElement {
   // The factors distribute the shapes evenly over the square.
   const [x, y] = [(index * 0.618 * squareSide) % squareSide, (index * 0.755 * squareSide) % squareSide];
-  const points = Array.from({ length: cornerCount }, (_, at): [number, number, number] => {
-    const [angle, radius] = [(at * 2 * Math.PI) / cornerCount, 6 + ((index + 3 * at) % 7)];
+  const points = Array.from({ length: cornerCount }, (_, corner): [number, number, number] => {
+    const [angle, radius] = [(corner * 2 * Math.PI) / cornerCount, 6 + ((index + 3 * corner) % 7)];
     return [x + radius * Math.cos(angle), y + radius * Math.sin(angle), 0];
   });
   return { type: 'polyline', closed: true, points, fillColor: 'rgba(0, 0, 255, 0.5)', lineColor: '#00ff00', lineWidth: 2 };
 }
 
-/** Artificial densities for every level, which are the same in every tile. */
-function artificialDensities(window: string): ConstructorParameters<typeof AnnotationDensities>[0]['model'] {
+/** Creates artificial densities for every level, which are the same in every tile. */
+function createArtificialDensities(windowId: string): ConstructorParameters<typeof AnnotationDensities>[0]['model'] {
   const cells = new DensityCells();
   // The keys belong to two classes.
-  for (let i = 0; i < densityCells; i += 1) cells.add((i * 13) % (2 * tileSize * tileSize), 0.001 * (1 + (i % 500)));
+  for (let i = 0; i < densityCellCount; i += 1) cells.add((i * 13) % (2 * tileSize * tileSize), 0.001 * (1 + (i % 500)));
   const tile = encodeDensity(cells);
   const classes: DensityClass[] = [
     { group: null, color: [0, 0, 255, 0.5] },
     { group: null, color: [0, 255, 0, 1] },
   ];
   const levels = { finest: 0, coarsest: densityLevels - 1 };
-  const summary: DensitySummary = { window, family: window, levels, classes, groups: [], crowds: [] };
+  const summary: DensitySummary = { window: windowId, family: windowId, levels, classes, groups: [], levelCrowdings: [] };
   return {
     findSummaries: () => Promise.resolve([summary]),
     findBlocks: (addresses) =>

@@ -19,7 +19,7 @@ function nuclei(count: number, seed: number): AnnotationElement[] {
   });
 }
 
-function crowds(elements: readonly AnnotationElement[]): LevelCrowding[] {
+function measureLevels(elements: readonly AnnotationElement[]): LevelCrowding[] {
   const counter = new DensityCounter();
   counter.add(marksOf(elements));
   return Array.from(counter.pyramid(), (level) => measureCrowding(level, counter.classes));
@@ -28,7 +28,7 @@ function crowds(elements: readonly AnnotationElement[]): LevelCrowding[] {
 describe('the default gain', () => {
   it('shows an evenly covered level at 75%', () => {
     const level = 9;
-    const gain = defaultGain([{ box, crowds: crowds(nuclei(20_000, 1)) }], level);
+    const gain = defaultGain([{ box, levelCrowdings: measureLevels(nuclei(20_000, 1)) }], level);
     const share = (20_000 * Math.PI * 36) / side ** 2;
     expect(1 - Math.exp(-gain * share)).toBeGreaterThan(0.7);
     expect(1 - Math.exp(-gain * share)).toBeLessThan(0.8);
@@ -36,8 +36,8 @@ describe('the default gain', () => {
 
   it('is about the same for overlapping windows as for all their elements in one', () => {
     const elements = nuclei(20_000, 2);
-    const together = [{ box, crowds: crowds(elements) }];
-    const apart = [0, 1, 2, 3].map((i) => ({ box: { ...box }, crowds: crowds(elements.filter((_, at) => at % 4 === i)) }));
+    const together = [{ box, levelCrowdings: measureLevels(elements) }];
+    const apart = [0, 1, 2, 3].map((i) => ({ box: { ...box }, levelCrowdings: measureLevels(elements.filter((_, at) => at % 4 === i)) }));
     for (const level of [5, 7, 9]) {
       const ratio = defaultGain(apart, level) / defaultGain(together, level);
       expect(ratio).toBeGreaterThan(0.9);
@@ -54,11 +54,11 @@ describe('the default gain', () => {
       fillColor: '#f00',
       lineWidth: 0,
     }));
-    expect(defaultGain([{ box, crowds: crowds(solid) }], 0)).toBe(4);
+    expect(defaultGain([{ box, levelCrowdings: measureLevels(solid) }], 0)).toBe(4);
     expect(defaultGain([], 3)).toBe(4);
   });
 
   it('is bounded for a shape alone', () => {
-    expect(defaultGain([{ box, crowds: crowds(nuclei(1, 3)) }], 13)).toBe(4096);
+    expect(defaultGain([{ box, levelCrowdings: measureLevels(nuclei(1, 3)) }], 13)).toBe(4096);
   });
 });

@@ -5,7 +5,7 @@ import type { Cell } from '../../table/block.js';
 import { colorNumber, splitColor } from '../draw/colors.js';
 import type { GroupColors } from '../draw/shape.js';
 
-/** How shapes are colored and filtered, as in a request. */
+/** The parameters of a request that color and filter shapes. */
 export interface ColoringRequest {
   /** Name of a column. */
   colorBy?: string | undefined;
@@ -18,20 +18,20 @@ export interface ColoringRequest {
   heat?: 'number' | 'mean' | undefined;
 }
 
-/** Whether a request needs a {@link Coloring}. Colors of groups alone need none. */
+/** Whether a request needs a {@link Coloring}. A request that only chooses colors of groups needs none. */
 export function needsColoring({ colorBy, filter, heat }: ColoringRequest): boolean {
   return colorBy !== undefined || filter !== undefined || heat !== undefined;
 }
 
 const defaultPalette = 'viridis';
 
-/** Number of colors of a palette, from one end of a range to the other. */
+/** Number of colors that are taken from a palette. */
 const paletteSteps = 256;
 
 /** Maximum number of categories whose colors a request can choose. */
 const maxColors = 1000;
 
-/** Equally spaced colors of a palette, as numbers. @throws BadParameterError */
+/** Returns equally spaced colors of a palette, as numbers. @throws BadParameterError for an unknown palette. */
 export function paletteColors(name = defaultPalette): Int32Array {
   let palette;
   try {
@@ -42,7 +42,7 @@ export function paletteColors(name = defaultPalette): Int32Array {
   return Int32Array.from({ length: paletteSteps }, (_, i) => colorNumber(interpolateColor(palette, i / (paletteSteps - 1))));
 }
 
-/** Colors by category. @throws BadParameterError */
+/** Parses the colors of categories. @throws BadParameterError */
 export function categoryColors(pairs: readonly unknown[] = []): Map<Cell, number> {
   const formatMessage = 'colors must be a JSON list of pairs of a category and a color, such as [["tumor", "#d62728"]].';
   if (pairs.length > maxColors) throw new BadParameterError(`colors: there are more than ${maxColors} pairs.`);
@@ -59,12 +59,12 @@ export function categoryColors(pairs: readonly unknown[] = []): Map<Cell, number
   );
 }
 
-/** Colors by group, if the categories are groups. */
+/** Converts the colors of categories that are groups. */
 export function toGroupColors(colors: ReadonlyMap<Cell, number>): GroupColors {
   return new Map(Array.from(colors, ([group, color]) => [group as string | null, splitColor(color)]));
 }
 
-/** The colors that a request without `colorBy` chooses for groups. Other groups keep the colors of their shapes. @throws BadParameterError */
+/** Parses the colors that a request without `colorBy` chooses for groups. With `colorBy`, there are none. @throws BadParameterError */
 export function requestedGroupColors({ colorBy, colors }: ColoringRequest = {}): GroupColors {
   return toGroupColors(colorBy === undefined ? categoryColors(colors) : new Map());
 }

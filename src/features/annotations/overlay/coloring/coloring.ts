@@ -35,9 +35,9 @@ export interface ColoringLegend {
   count: number;
   /** Types of the columns of the coloring and of the filter. */
   columns: Record<string, TableColumn['type']>;
-  /** Range and colors of numbers, or of a heat map; `null` for categories and for own colors. */
+  /** Range and colors of numbers, or of a heat map. `null` if shapes are colored by categories or keep their own colors. */
   scale: { low: number; high: number; colors: string[]; none: string } | null;
-  /** Categories with their colors, and the number of elements that are shown; the most frequent first. `null` for numbers and own colors. */
+  /** Categories with their colors and numbers of shown elements, the most frequent first. `null` if shapes are not colored by categories. */
   categories: { value: Cell; color: string; count: number }[] | null;
 }
 
@@ -47,21 +47,22 @@ const heatLevelOffset = 2;
 /** Minimum range of a heat map, in shapes per million pixels. */
 const minHeatRange = 1e-9;
 
-/** Values of the elements of a window, and the colors of its categories. */
+/** The values of the elements of a window, see `WindowValues`. */
 interface WindowColors {
   values: Float32Array;
+  /** Colors of the categories of the window, as numbers. */
   colors: Int32Array;
 }
 
 /**
- * Colors the elements of an annotation by the values of a column, shows only those that match a filter, or makes a heat map of
- * them.
+ * Colors the elements of an annotation by the values of a column, shows only elements that match a filter, or shows a heat map of the
+ * elements.
  */
 export class Coloring {
   readonly #filter: TableFilter | null;
   readonly #column: TableColumn | null;
   readonly #subtrahend: number = 0;
-  /** Identifies the column with its type, the subtrahend and the filter. Only a hash, because the filter can be long. */
+  /** Identifies the column with its type, the subtrahend and the filter. It is a hash, because the filter can be long. */
   readonly #hash: string;
   readonly #scale: ValueScale | null = null;
   readonly #colorsByCategory: Map<Cell, number>;
@@ -69,7 +70,7 @@ export class Coloring {
   readonly #table: OpenTable;
   readonly #view: ColoringView;
   readonly #request: ColoringRequest;
-  /** Values and colors of the windows that are needed, by their number. */
+  /** Values and colors of the windows that were prepared, by the index of the window. */
   readonly #colorsByWindow = new Map<number, WindowColors>();
 
   /** @throws BadParameterError */
@@ -112,7 +113,7 @@ export class Coloring {
   }
 
   /**
-   * The colors of groups, if elements are colored by groups and not filtered; otherwise `null`. In this case, the stored densities of
+   * The colors of groups if elements are colored by groups and not filtered, otherwise `null`. If it is not `null`, the stored densities of
    * the annotation can be drawn in these colors.
    */
   get groupColors(): GroupColors | null {
@@ -130,9 +131,11 @@ export class Coloring {
       await this.colorings.countCategories(this.#tableQuery(signal, null), this.#column);
   }
 
-  /** Loads everything that tiles of a level need, which can take seconds for the first of them. */
-  async prepare(level: number, windows: Iterable<number>, signal: AbortSignal): Promise<void> {
-    for (const window of windows) this.#colorsByWindow.set(window, await this.#loadWindow(window, signal));
+  /** Loads everything that tiles of a level need. For the first tile, this can take seconds. @param windowIndices windows whose elements are drawn. */
+  async prepare(level: number, windowIndices: Iterable<number>, signal: AbortSignal): Promise<void> {
+    for (const windowIndex of windowIndices) {
+      this.#colorsByWindow.set(windowIndex, await this.#loadWindow(windowIndex, signal));
+    }
     if (this.#usesOverview(level)) await this.#loadOverview(signal);
     if (this.#scale !== null && Number.isNaN(this.#scale.high)) this.#scale.high = await this.#findHighestNumber(signal);
   }
@@ -145,24 +148,27 @@ export class Coloring {
     return { values: values.values, colors: this.#colorsOf(values) };
   }
 
-  /** Colors of the texts of a window. */
+  /** Returns the colors of the texts of a window. */
   #colorsOf({ texts }: WindowValues): Int32Array {
     return Int32Array.from(texts, (text) => this.#colorOfCategory(text));
   }
 
   #colorOfCategory(value: Cell): number {
-    const cached = this.#colorsByCategory.get(value);
-    if (cached !== undefined) return cached;
+    const requestedColor = this.#colorsByCategory.get(value);
+    if (requestedColor !== undefined) return requestedColor;
     return colorNumber(groupColor(value === null ? null : String(value)));
   }
 
-  /** The color number of an element: `ownColor` if it keeps its color, `null` if it is not shown. Its window must have been prepared. */
+  /**
+   * Returns the color of an element as a number: `ownColor` if the element keeps its own color, `null` if it is not shown. Its window must
+   * have been prepared.
+   */
   colorAt(order: number): number | null {
-    const window = Math.floor(order / windowPositions);
-    const loaded = this.#colorsByWindow.get(window)!;
-    const value = loaded.values[order - window * windowPositions]!;
+    const windowIndex = Math.floor(order / windowPositions);
+    const { values, colors } = this.#colorsByWindow.get(windowIndex)!;
+    const value = values[order - windowIndex * windowPositions]!;
     if (value === notMatching) return null;
-    return this.#colorOf(value, loaded.colors);
+    return this.#colorOf(value, colors);
   }
 
   #colorOf(value: number, colors: Int32Array): number {
@@ -171,7 +177,7 @@ export class Coloring {
     return Number.isNaN(value) ? this.#colorOfCategory(null) : colors[value]!;
   }
 
-  /** Adds up the shapes that are too small to be drawn at the level of the window. @param options `shrink`: by how many levels the returned cells are coarser. */
+  /** Adds up the shapes that are too small to be drawn at the level of the window. @param options `shrink`: number of levels by which the returned cells are coarser than the window's cells. */
   async loadSums(window: CellWindow, signal: AbortSignal, { shrink = 0 } = {}): Promise<DrawnSums> {
     const { kind } = this;
     const { level } = window;
@@ -179,8 +185,8 @@ export class Coloring {
     const drawOptions = { kind, scale: this.#scale, showsCount: this.#request.heat === 'number' };
     if (this.#usesOverview(level)) {
       const overview = await this.#loadOverview(signal);
-      const grid = overview.grids.find((one) => one.level === level) ?? overview.grids.at(-1)!;
-      const gain = defaultGain([{ box: this.#elements.box!, crowds: overview.crowds }], level);
+      const grid = overview.grids.find((candidate) => candidate.level === level) ?? overview.grids.at(-1)!;
+      const gain = defaultGain([{ box: this.#elements.box!, levelCrowdings: overview.levelCrowdings }], level);
       return { ...drawOptions, cells: cropSums(kind, grid, cells), gain };
     }
     const fineCells = finerCells(cells, level);
@@ -212,12 +218,12 @@ export class Coloring {
     const visibleGroups = groups === undefined ? null : [...groups];
     const { content } = this.#elements;
     const key = JSON.stringify([content, extent, kind, mode, visibleGroups, this.#hash, colors]);
-    const loadMarks = async (window: number, sharedSignal: AbortSignal) => {
-      const storedWindow = this.#elements.windows[window]!;
+    const loadMarks = async (windowIndex: number, sharedSignal: AbortSignal) => {
+      const storedWindow = this.#elements.windows[windowIndex]!;
       const { count, detailsCount, box } = storedWindow;
       const stored: StoredElements = { ...this.#elements, count, detailsCount, box, windows: [storedWindow] };
       const packs = await this.colorings.loadMarks(stored, { signal: sharedSignal });
-      return this.#addValues(packs, sharedSignal, window);
+      return this.#addValues(packs, sharedSignal, windowIndex);
     };
     return this.colorings.overviews.get(
       { key, stored: this.#elements, extent, kind, mode, groupColors, groups, loadMarks },
@@ -225,41 +231,41 @@ export class Coloring {
     );
   }
 
-  /** Adds values and colors to marks. @param onlyWindow the window of all packs, if their summaries do not name it. */
-  async #addValues(packs: readonly PackMarks[], signal: AbortSignal, onlyWindow?: number): Promise<ValuedMarks[]> {
-    const valued: ValuedMarks[] = [];
-    const windows = new Map<number, WindowColors>();
+  /** Adds values and colors to marks. @param onlyWindowIndex index of the window of all packs, if their summaries name another index. */
+  async #addValues(packs: readonly PackMarks[], signal: AbortSignal, onlyWindowIndex?: number): Promise<ValuedMarks[]> {
+    const valuedMarks: ValuedMarks[] = [];
+    const windowColorsByIndex = new Map<number, WindowColors>();
     const isColored = this.#column !== null && this.kind === 'colors';
     for (const { summary, orders, boxes, appearances, appearanceIndices } of packs) {
-      const window = onlyWindow ?? summary.windowIndex;
-      const loaded = windows.get(window) ?? (await this.#loadWindow(window, signal));
-      windows.set(window, loaded);
+      const windowIndex = onlyWindowIndex ?? summary.windowIndex;
+      const windowColors = windowColorsByIndex.get(windowIndex) ?? (await this.#loadWindow(windowIndex, signal));
+      windowColorsByIndex.set(windowIndex, windowColors);
       const firstOrder = summary.windowIndex * windowPositions;
-      const values = Float32Array.from(orders, (order) => loaded.values[order - firstOrder]!);
-      const colors = isColored ? Int32Array.from(values, (value) => this.#colorOf(value, loaded.colors)) : null;
-      valued.push({ boxes, appearances, appearanceIndices, values, colors });
+      const values = Float32Array.from(orders, (order) => windowColors.values[order - firstOrder]!);
+      const colors = isColored ? Int32Array.from(values, (value) => this.#colorOf(value, windowColors.colors)) : null;
+      valuedMarks.push({ boxes, appearances, appearanceIndices, values, colors });
       if (isSliceOver()) await nextSlice(signal);
     }
-    return valued;
+    return valuedMarks;
   }
 
-  /** The largest number of shapes per million pixels in a heat map of the whole image. */
+  /** Finds the largest number of shapes per million pixels in a heat map of the whole image. */
   async #findHighestNumber(signal: AbortSignal): Promise<number> {
     const { grids } = await this.#loadOverview(signal);
     const minLevel = this.#view.coarsestLevel + heatLevelOffset;
-    const { level, sums } = grids.find((one) => one.level >= minLevel) ?? grids.at(-1)!;
+    const { level, sums } = grids.find((candidate) => candidate.level >= minLevel) ?? grids.at(-1)!;
     let maxCount = minHeatRange;
-    for (let at = 0; at < sums.length; at += 4) maxCount = Math.max(maxCount, sums[at + 1]! + sums[at + 2]!);
+    for (let i = 0; i < sums.length; i += 4) maxCount = Math.max(maxCount, sums[i + 1]! + sums[i + 2]!);
     return Math.max((this.#scale?.low ?? 0) + minHeatRange, (maxCount / 4 ** level) * 1e6);
   }
 
-  /** The meaning of the colors. */
+  /** Makes a legend, which explains the colors. */
   async makeLegend(signal: AbortSignal): Promise<ColoringLegend> {
-    // No tile is drawn: the level -1 has no overview, so this only finds the end of the range of a heat map.
+    // The level -1 has no overview and no windows are given, so this call only finds the upper end of the range of a heat map.
     await this.prepare(-1, [], signal);
     const { columnsByName } = this.#table;
-    const used = [...(this.#column === null ? [] : [this.#column]), ...filterColumns(this.#filter, columnsByName)];
-    const columns = Object.fromEntries(used.map(({ name, type }) => [name, type]));
+    const usedColumns = [...(this.#column === null ? [] : [this.#column]), ...filterColumns(this.#filter, columnsByName)];
+    const columns = Object.fromEntries(usedColumns.map(({ name, type }) => [name, type]));
     const scale = this.#scale && {
       low: this.#scale.low,
       high: this.#scale.high,
@@ -293,7 +299,7 @@ function requireColorable(column: TableColumn): TableColumn {
   );
 }
 
-/** The cells of a coarser level that contain a rectangle. */
+/** Returns the cells of a coarser level that contain a rectangle. @param shrink number of levels by which the cells are coarser. */
 function coarserCells({ level, column, row, width, height }: CellWindow, shrink: number): CellWindow {
   const [left, top] = [column >> shrink, row >> shrink];
   return {
@@ -305,7 +311,7 @@ function coarserCells({ level, column, row, width, height }: CellWindow, shrink:
   };
 }
 
-/** The same rectangle in cells of a finer level. */
+/** Returns the same rectangle in cells of a finer level. */
 function finerCells({ level, column, row, width, height }: CellWindow, finerLevel: number): CellWindow {
   const times = 2 ** (level - finerLevel);
   return { level: finerLevel, column: column * times, row: row * times, width: width * times, height: height * times };

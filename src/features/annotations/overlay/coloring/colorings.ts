@@ -15,7 +15,7 @@ import { Coloring, type ColoringView } from './coloring.js';
 import type { ColoringRequest } from './coloring-request.js';
 import { Overviews } from './overviews.js';
 
-/** Memory for values of windows in bytes. */
+/** Memory in bytes for the values of windows. */
 const maxValueBytes = 64 * 1024 * 1024;
 /** Maximum numbers of open tables and of lists of categories in memory. */
 const [maxTables, maxLists] = [16, 100];
@@ -27,7 +27,7 @@ interface ColoringsOptions extends TableOffers {
   drawer: Drawer;
 }
 
-/** Opens colorings: colors of elements by the values of a column, filters and heat maps. */
+/** Opens colorings, which color elements by the values of a column, filter elements, or make heat maps. */
 export class Colorings {
   readonly overviews: Overviews;
   readonly #tables = new LRUCache<string, OpenTable>(limitEntries(maxTables));
@@ -36,13 +36,13 @@ export class Colorings {
     sizeCalculation: ({ values, texts }) => values.byteLength + texts.length * 64 + 256,
   });
   readonly #categories = new LRUCache<string, Map<Cell, number>>(limitEntries(maxLists));
-  readonly #loading = new SharedWork<WindowValues>();
+  readonly #sharedLoads = new SharedWork<WindowValues>();
 
   constructor(readonly options: ColoringsOptions) {
     this.overviews = new Overviews(options.drawer);
   }
 
-  /** @throws BadParameterError for columns that the table does not have, and for invalid ranges, palettes and filters. */
+  /** Opens a coloring. @throws BadParameterError for columns that the table does not have, and for invalid ranges, palettes and filters. */
   async open(stored: StoredElements, request: ColoringRequest, view: ColoringView, signal: AbortSignal): Promise<Coloring> {
     let table = this.#tables.get(stored.content);
     if (table === undefined) {
@@ -54,7 +54,7 @@ export class Colorings {
     return coloring;
   }
 
-  /** The values of a window, from memory if possible. @param options `name` identifies the column, the subtrahend and the filter */
+  /** Loads the values of a window, from memory if possible. @param options `name`: identifies the column, the subtrahend and the filter. */
   async loadValues(
     stored: StoredElements,
     query: TableQuery,
@@ -65,7 +65,7 @@ export class Colorings {
       name,
     }: { windowIndex: number; column: TableColumn | null; subtrahend: number; name: string },
   ): Promise<WindowValues> {
-    // The number of the window matters to filters of the order.
+    // The key contains the index of the window, because filters by `order` depend on it.
     const key = `${stored.windows[windowIndex]!.id}/${windowIndex}/${name}`;
     const cached = this.#values.get(key);
     if (cached !== undefined) return cached;
@@ -74,10 +74,10 @@ export class Colorings {
       this.#values.set(key, values);
       return values;
     };
-    return this.#loading.join(key, load, query.signal);
+    return this.#sharedLoads.join(key, load, query.signal);
   }
 
-  /** Number of elements of each category. @throws BadParameterError if there are too many categories. */
+  /** Counts the elements of each category. @throws BadParameterError if there are too many categories. */
   async countCategories(query: TableQuery, column: TableColumn): Promise<Map<Cell, number>> {
     const key = JSON.stringify([query.table.content, column, query.filter]);
     const cached = this.#categories.get(key);
@@ -88,7 +88,7 @@ export class Colorings {
     return counts;
   }
 
-  /** Boxes and appearances of elements. Reading lets other work run in between. */
+  /** Loads boxes and appearances of elements. Other work can run between packs. */
   async loadMarks(stored: StoredElements, options: ScanOptions & { signal: AbortSignal }): Promise<PackMarks[]> {
     const packs: PackMarks[] = [];
     for await (const marks of this.options.store.loadPackMarks(stored, options)) {

@@ -8,18 +8,20 @@ import { newSums, type CellSums, type SumsKind, type ValuedMarks } from '../draw
 import { pointDiameter, type GroupFilter, type GroupStyle } from '../draw/shape.js';
 import type { Drawer } from '../drawer.js';
 
-/** Memory for overviews in bytes. One takes 5 to 90 MB, depending on the number of elements. */
+/** Memory for overviews in bytes. An overview takes 5 to 90 MB, depending on the number of elements. */
 const maxBytes = 128 * 1024 * 1024;
-/** Limits of the number of cells of the finest level. Between these limits, there are as many cells as elements. */
+/** Limits of the maximum number of cells at the finest level. Between these limits, the maximum is the number of elements. */
 const [minCells, maxCells] = [2 ** 18, 2 ** 22];
-/** Width of the margin around the box of all elements, which the discs of points may cover. */
+/** Width of the margin around the box of all elements, because the discs of points extend beyond their boxes. */
 const margin = pointDiameter / 2;
 
 /** Sums of all elements at every level from `finestLevel` on. */
 export interface Overview {
   finestLevel: number;
+  /** The sums of each level, finest first. */
   grids: readonly CellSums[];
-  crowds: readonly LevelCrowding[];
+  /** How crowded each level is, finest first. */
+  levelCrowdings: readonly LevelCrowding[];
 }
 
 /** The size of the image in base-layer pixels. */
@@ -35,11 +37,11 @@ interface OverviewRequest extends GroupStyle {
   extent: Extent;
   kind: SumsKind;
   groups: GroupFilter;
-  /** Elements of a window, pack by pack. */
-  loadMarks: (window: number, signal: AbortSignal) => Promise<ValuedMarks[]>;
+  /** Loads the elements of a window, pack by pack. */
+  loadMarks: (windowIndex: number, signal: AbortSignal) => Promise<ValuedMarks[]>;
 }
 
-/** The finest level of an overview. At finer levels, a tile has few enough elements to count them for each tile. */
+/** Chooses the finest level of an overview. At finer levels, each tile has so few elements that they can be counted when the tile is drawn. */
 export function finestOverviewLevel({ count, box }: StoredElements, extent: Extent): number {
   const maxCellCount = Math.min(maxCells, Math.max(minCells, count));
   const { left, top, right, bottom } = visibleAreaOf(box, extent);
@@ -58,14 +60,14 @@ function visibleAreaOf(box: StoredElements['box'], { sizeX, sizeY }: Extent) {
   };
 }
 
-/** Overviews of colored or filtered elements, for levels at which tiles have many elements. They are made in threads, and only cached in memory. */
+/** Makes overviews of colored or filtered elements, for levels at which tiles have many elements. Overviews are made in threads, and cached only in memory. */
 export class Overviews {
   readonly #overviews = new LRUCache<string, Overview>({
     maxSize: maxBytes,
     sizeCalculation: ({ grids }) => grids.reduce((sum, { sums }) => sum + sums.byteLength, 1024),
   });
   readonly #sharedWork = new SharedWork<Overview>();
-  /** One at a time, because counting occupies a processor that requests need too. */
+  /** Makes one overview at a time, because counting occupies a processor that requests need too. */
   readonly #queue = new WorkQueue({ name: 'overviews of annotations', running: 1, waiting: 100 });
 
   constructor(private readonly drawer: Drawer) {}
@@ -91,11 +93,11 @@ export class Overviews {
       const size = { width: Math.floor(right / side) - column + 1, height: Math.floor(bottom / side) - row + 1 };
       grids.push(newSums({ level, column, row, ...size }, { isShared: true }));
     }
-    for (const window of stored.windows.keys()) {
-      const packs = await loadMarks(window, signal);
+    for (const windowIndex of stored.windows.keys()) {
+      const packs = await loadMarks(windowIndex, signal);
       await this.drawer.addSums({ packs, kind, mode, groupColors, groups }, grids, signal);
     }
-    const overview = { finestLevel, grids, crowds: await this.drawer.completeSums({ kind, grids }, signal) };
+    const overview = { finestLevel, grids, levelCrowdings: await this.drawer.completeSums({ kind, grids }, signal) };
     this.#overviews.set(key, overview);
     return overview;
   }

@@ -14,7 +14,7 @@ export interface View {
   height: number;
 }
 
-/** Vertices closer than this to the last drawn one are skipped, in pixels. */
+/** Vertices closer than this to the last drawn vertex are skipped, in pixels. */
 const minStepPixels = 0.05;
 
 /** Lines with at least this width in pixels have rounded corners. On thinner lines, the gap at a corner is invisible. */
@@ -24,15 +24,15 @@ const minRoundedWidthPixels = 2;
 const discVertices = 12;
 
 /**
- * A transparent picture on which shapes are drawn one over the other. Its pixels are stored row by row, with four numbers each: red,
- * green and blue (0 to 255), multiplied by the alpha, and the alpha (0 to 1).
+ * A transparent picture on which shapes are drawn one over the other. Its pixels are stored row by row. Each pixel has four numbers: red,
+ * green and blue (0 to 255, multiplied by the alpha), and the alpha (0 to 1).
  */
 export class Canvas {
   readonly view: View;
   readonly pixels: Float32Array;
   readonly #coverage = new Coverage();
 
-  /** @param pixels the pixels of a canvas of the same view, on which drawing continues. */
+  /** @param pixels the pixels of another canvas of the same view, if its drawing continues here. */
   constructor(view: View, pixels: Float32Array = new Float32Array(view.width * view.height * 4)) {
     this.view = view;
     this.pixels = pixels;
@@ -43,10 +43,10 @@ export class Canvas {
     const { left, top, scale } = this.view;
     if (!this.#beginShape(rings, 0)) return;
     for (const ring of rings) {
-      const last = ring[ring.length - 1];
-      if (last === undefined) continue;
-      let fromX = (last[0] - left) / scale;
-      let fromY = (last[1] - top) / scale;
+      const lastPoint = ring[ring.length - 1];
+      if (lastPoint === undefined) continue;
+      let fromX = (lastPoint[0] - left) / scale;
+      let fromY = (lastPoint[1] - top) / scale;
       for (let i = 0; i < ring.length; i += 1) {
         const point = ring[i] as Coordinate;
         const x = (point[0] - left) / scale;
@@ -61,7 +61,7 @@ export class Canvas {
     this.#paintShape('even-odd', color);
   }
 
-  /** Draws lines. The width is in pixels of the picture. Where lines cross, the color is not darker. */
+  /** Draws lines. The width is in pixels of the picture. The color does not get darker where lines cross. */
   stroke(strokes: readonly Stroke[], width: number, color: PaintColor): void {
     const halfWidth = width / 2;
     const lines = strokes.map(({ points }) => points);
@@ -92,7 +92,7 @@ export class Canvas {
     }
   }
 
-  /** Adds a rectangle along the segment, and a disc at its end. All have the same orientation, so that overlaps add up and never cancel out. */
+  /** Adds a rectangle along a segment, and a disc at its end if `isRounded`. All have the same orientation, so that overlaps add up and never cancel out. */
   #addSegment(x0: number, y0: number, x1: number, y1: number, halfWidth: number, isRounded: boolean): void {
     const length = Math.hypot(x1 - x0, y1 - y0);
     const coverage = this.#coverage;
@@ -141,41 +141,41 @@ export class Canvas {
     const { pixels } = this;
     const rowLength = this.view.width * 4;
     this.#coverage.finishShape(rule, (row, left, shares, length) => {
-      let at = row * rowLength + left * 4;
-      for (let i = 0; i < length; i += 1, at += 4) {
+      let offset = row * rowLength + left * 4;
+      for (let i = 0; i < length; i += 1, offset += 4) {
         const opacity = shares[i]! * alpha;
         if (opacity === 0) continue;
         const transparency = 1 - opacity;
-        pixels[at] = pixels[at]! * transparency + red * opacity;
-        pixels[at + 1] = pixels[at + 1]! * transparency + green * opacity;
-        pixels[at + 2] = pixels[at + 2]! * transparency + blue * opacity;
-        pixels[at + 3] = pixels[at + 3]! * transparency + opacity;
+        pixels[offset] = pixels[offset]! * transparency + red * opacity;
+        pixels[offset + 1] = pixels[offset + 1]! * transparency + green * opacity;
+        pixels[offset + 2] = pixels[offset + 2]! * transparency + blue * opacity;
+        pixels[offset + 3] = pixels[offset + 3]! * transparency + opacity;
       }
     });
   }
 
   /** Paints a color over one pixel. */
   paintPixel(column: number, row: number, [red, green, blue, alpha]: PaintColor): void {
-    const at = (row * this.view.width + column) * 4;
+    const offset = (row * this.view.width + column) * 4;
     const { pixels } = this;
     const transparency = 1 - alpha;
-    pixels[at] = pixels[at]! * transparency + red * alpha;
-    pixels[at + 1] = pixels[at + 1]! * transparency + green * alpha;
-    pixels[at + 2] = pixels[at + 2]! * transparency + blue * alpha;
-    pixels[at + 3] = pixels[at + 3]! * transparency + alpha;
+    pixels[offset] = pixels[offset]! * transparency + red * alpha;
+    pixels[offset + 1] = pixels[offset + 1]! * transparency + green * alpha;
+    pixels[offset + 2] = pixels[offset + 2]! * transparency + blue * alpha;
+    pixels[offset + 3] = pixels[offset + 3]! * transparency + alpha;
   }
 
-  /** The pixels as red, green, blue and alpha from 0 to 255, not premultiplied, as PNG needs them. */
+  /** Returns the pixels as red, green, blue and alpha from 0 to 255, not premultiplied, as PNG needs them. */
   toRgba(): Uint8Array<ArrayBuffer> {
     const { pixels } = this;
     const bytes = new Uint8Array(pixels.length);
-    for (let at = 0; at < pixels.length; at += 4) {
-      const alpha = pixels[at + 3]!;
+    for (let offset = 0; offset < pixels.length; offset += 4) {
+      const alpha = pixels[offset + 3]!;
       if (alpha <= 0) continue;
-      bytes[at] = Math.min(255, Math.round(pixels[at]! / alpha));
-      bytes[at + 1] = Math.min(255, Math.round(pixels[at + 1]! / alpha));
-      bytes[at + 2] = Math.min(255, Math.round(pixels[at + 2]! / alpha));
-      bytes[at + 3] = Math.min(255, Math.round(alpha * 255));
+      bytes[offset] = Math.min(255, Math.round(pixels[offset]! / alpha));
+      bytes[offset + 1] = Math.min(255, Math.round(pixels[offset + 1]! / alpha));
+      bytes[offset + 2] = Math.min(255, Math.round(pixels[offset + 2]! / alpha));
+      bytes[offset + 3] = Math.min(255, Math.round(alpha * 255));
     }
     return bytes;
   }

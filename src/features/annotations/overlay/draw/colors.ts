@@ -5,15 +5,16 @@ export type PaintColor = readonly [red: number, green: number, blue: number, alp
 
 const transparent: PaintColor = [0, 0, 0, 0];
 
-/** Line color and width (base-layer pixels) of elements that do not specify them; the same as in existing clients. */
+/** Line color of elements that do not specify one, the same as in existing clients. */
 export const defaultLineColor: PaintColor = [0, 0, 0, 1];
+/** Line width of elements that do not specify one, in base-layer pixels. */
 export const defaultLineWidth = 2;
 
 /** Maximum number of parsed colors in memory, after which the map is cleared. Annotations use few colors for many elements. */
 const maxParsedColors = 10_000;
 const parsedColors = new Map<string, PaintColor>();
 
-/** Parses a validated color of an annotation, or takes it from the cache. Channels above 255 are clipped; a text that is not a color is transparent. */
+/** Parses a color of an annotation, or takes it from the cache. Channels above 255 are clipped. A text that is not a color becomes transparent. */
 export function toPaintColor(text: string): PaintColor {
   const cached = parsedColors.get(text);
   if (cached !== undefined) return cached;
@@ -35,22 +36,22 @@ function parseColor(text: string): PaintColor {
   return [red as number, green as number, blue as number, match[4] === undefined ? 1 : Math.min(1, Number(match[4]))];
 }
 
-/** A color without alpha as a number: red * 65,536 + green * 256 + blue. */
+/** Converts a color without its alpha to a number: red * 65,536 + green * 256 + blue. */
 export function colorNumber([red, green, blue]: readonly [red: number, green: number, blue: number, ...unknown[]]): number {
   return (Math.round(red) << 16) | (Math.round(green) << 8) | Math.round(blue);
 }
 
-/** Red, green and blue of a color as a number. */
+/** Splits the number of a color into red, green and blue. */
 export function splitColor(color: number): [red: number, green: number, blue: number] {
   return [color >> 16, (color >> 8) & 255, color & 255];
 }
 
-/** The color as `#rrggbb`, without alpha. */
+/** Converts a color without its alpha to `#rrggbb`. */
 export function hexColor([red, green, blue]: readonly [red: number, green: number, blue: number, ...unknown[]]): string {
   return `#${[red, green, blue].map((channel) => Math.round(channel).toString(16).padStart(2, '0')).join('')}`;
 }
 
-/** Colors for groups that are easy to distinguish: the palette of Okabe and Ito, which color-blind people can distinguish, and more. */
+/** Colors for groups that are easy to distinguish. The first ones are the palette of Okabe and Ito, which suits color-blind people. */
 const groupPalette = [
   '#e69f00',
   '#56b4e9',
@@ -70,8 +71,8 @@ const groupPalette = [
 const ungroupedColor = toPaintColor('#808080');
 
 /**
- * The color of a group, if shapes are colored by group. It depends only on the name, so that a group has the same color in every
- * annotation, regardless of other groups. The group `null` is for elements without a group.
+ * Chooses the color of a group for shapes that are colored by group. The color depends only on the group's name, so that a group has the
+ * same color in every annotation. The group `null` is for elements without a group.
  */
 export function groupColor(group: string | null): PaintColor {
   if (group === null) return ungroupedColor;

@@ -1,10 +1,10 @@
-/** How overlapping parts of a shape are filled: `even-odd` makes holes, `union` fills everything once. */
+/** How overlapping parts of a shape are filled: `even-odd` makes holes, `union` fills each pixel once. */
 export type FillRule = 'even-odd' | 'union';
 
-/** Receives the covered share (above 0, at most 1) of the pixels of one row, from column `left` on. */
+/** Receives the covered shares (at most 1) of `length` consecutive pixels of one row, from column `left` on. */
 export type RowSink = (row: number, left: number, coverage: Float32Array, length: number) => void;
 
-/** Coordinates are clipped to this, in pixels: far outside every picture, but small enough for exact arithmetic. */
+/** Coordinates in pixels are clipped to ± this value, which is far outside every picture, but small enough for exact arithmetic. */
 const maxCoordinate = 2 ** 26;
 
 /** Smallest share of a pixel that counts as covered. Smaller shares are rounding errors. */
@@ -30,7 +30,7 @@ export class Coverage {
   /**
    * Starts a shape within this box (pixels, fractions allowed) on a raster of this size.
    *
-   * @returns false if the box is outside the raster; then nothing must be drawn.
+   * @returns false if the box is outside the raster. Then no edges must be added.
    */
   beginShape(
     box: { left: number; top: number; right: number; bottom: number },
@@ -79,13 +79,13 @@ export class Coverage {
     this.#addClipped(x0, y0, x1, y1, slope, direction);
   }
 
-  /** Clips an edge to the columns of the box. A part left of the box acts like one along its left border; a part right of it has no effect. */
+  /** Clips an edge to the columns of the box. A part left of the box acts like an edge along the left border. A part right of the box has no effect. */
   #addClipped(x0: number, y0: number, x1: number, y1: number, slope: number, direction: number): void {
     const width = this.#width;
     if (x0 >= width && x1 >= width) return;
     if (x0 <= 0 && x1 <= 0) return this.#addInside(0, y0, 0, y1, 0, direction);
     if (x0 >= 0 && x1 >= 0 && x0 <= width && x1 <= width) return this.#addInside(x0, y0, x1, y1, slope, direction);
-    // The edge crosses a border, so its parts before and after it are added separately.
+    // The edge crosses a border, so its parts before and after the crossing are added separately.
     const border = x0 < 0 || x1 < 0 ? 0 : width;
     const y = Math.min(y1, Math.max(y0, y0 + (border - x0) / slope));
     if (y > y0) this.#addClipped(x0, y0, border, y, slope, direction);
@@ -99,23 +99,23 @@ export class Coverage {
     for (let row = Math.floor(y0); row < lastRow; row += 1) {
       const height = Math.min(row + 1, y1) - Math.max(row, y0);
       if (height <= 0) continue;
-      const next = Math.min(this.#width, Math.max(0, x + slope * height));
-      this.#addRow(sums, row * this.#stride, x, next, height * direction);
-      x = next;
+      const nextX = Math.min(this.#width, Math.max(0, x + slope * height));
+      this.#addRow(sums, row * this.#stride, x, nextX, height * direction);
+      x = nextX;
     }
   }
 
-  /** Adds the signed areas of an edge within one row, from x = `from` to x = `to`. @param start index of the row in `sums` */
+  /** Adds the signed areas of an edge within one row, from x = `from` to x = `to`. @param start index of the row's first pixel in `sums`. */
   #addRow(sums: Float32Array, start: number, from: number, to: number, signedHeight: number): void {
     const low = from < to ? from : to;
     const high = from < to ? to : from;
     const first = Math.floor(low);
     const end = Math.ceil(high);
-    const at = start + first;
+    const firstIndex = start + first;
     if (end <= first + 1) {
       const middle = 0.5 * (low + high) - first;
-      sums[at]! += signedHeight * (1 - middle);
-      sums[at + 1]! += signedHeight * middle;
+      sums[firstIndex]! += signedHeight * (1 - middle);
+      sums[firstIndex + 1]! += signedHeight * middle;
       return;
     }
     // The edge rises equally in each column that it crosses completely, and half of such a column is to the right of the edge.
@@ -124,12 +124,12 @@ export class Coverage {
     const firstArea = 0.5 * perColumn * firstWidth * firstWidth;
     const lastWidth = high - end + 1;
     const lastArea = 0.5 * perColumn * lastWidth * lastWidth;
-    sums[at]! += signedHeight * firstArea;
+    sums[firstIndex]! += signedHeight * firstArea;
     if (end === first + 2) {
-      sums[at + 1]! += signedHeight * (1 - firstArea - lastArea);
+      sums[firstIndex + 1]! += signedHeight * (1 - firstArea - lastArea);
     } else {
       const second = perColumn * (1.5 - (low - first));
-      sums[at + 1]! += signedHeight * (second - firstArea);
+      sums[firstIndex + 1]! += signedHeight * (second - firstArea);
       for (let column = first + 2; column < end - 1; column += 1) sums[start + column]! += signedHeight * perColumn;
       const sumBefore = second + (end - first - 3) * perColumn;
       sums[start + end - 1]! += signedHeight * (1 - sumBefore - lastArea);
@@ -137,9 +137,9 @@ export class Coverage {
     sums[start + end]! += signedHeight * lastArea;
   }
 
-  /** Ends the shape and passes the rows that it covers to the sink. */
+  /** Ends the shape, and passes the rows that the shape covers to the sink. */
   finishShape(rule: FillRule, sink: RowSink): void {
-    const row = this.#rowShares;
+    const shares = this.#rowShares;
     for (let y = 0; y < this.#height; y += 1) {
       const start = y * this.#stride;
       let sum = 0;
@@ -157,9 +157,9 @@ export class Coverage {
           if (first < 0) first = x;
           last = x;
         }
-        row[x] = share;
+        shares[x] = share;
       }
-      if (first >= 0) sink(this.#top + y, this.#left + first, row.subarray(first, last + 1), last + 1 - first);
+      if (first >= 0) sink(this.#top + y, this.#left + first, shares.subarray(first, last + 1), last + 1 - first);
     }
   }
 }

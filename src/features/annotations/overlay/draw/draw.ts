@@ -7,14 +7,14 @@ import { drawGrid, drawHeatmap } from './values.js';
 const minLineWidth = 1;
 
 /**
- * Elements whose boxes are within this distance outside a tile are drawn too, because their lines may reach into it. In pixels of
- * the picture.
+ * Elements whose boxes are outside a tile, but not farther than this, are drawn too, because their lines may reach into the tile. In pixels
+ * of the picture.
  */
 export const drawnMargin = 32;
 
 /**
  * Draws an element. Outlines are filled by the even-odd rule. Lines are as wide as the element says, in base-layer pixels, but at least
- * one pixel of the picture. Labels, fill patterns, images and pixelmaps are not drawn here; the client draws them.
+ * one pixel of the picture. The client draws labels, fill patterns, images and pixelmaps.
  */
 export function drawElement(canvas: Canvas, element: AnnotationElement, color: ShapeColor): void {
   if (element.type === 'heatmap') drawHeatmap(canvas, element);

@@ -12,22 +12,24 @@ import { maxFeatures, VectorTile } from './vector-tile.js';
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import type { AnnotationElement } from '../../../../annotation-format/schema/document.js';
 
-/** JSON texts of elements in one buffer, and the position at which each ends. */
+/** The elements to draw, as JSON texts. */
 export interface DrawnTexts {
+  /** The JSON texts of all elements, without separators. */
   text: Uint8Array;
+  /** Offset in `text` at which each element ends. */
   ends: Uint32Array;
-  /** Color number of each element, see `ownColor`; `null` if all have their own colors. */
+  /** Color number of each element, see `ownColor`. `null` if all elements have their own colors. */
   colors: Int32Array | null;
 }
 
-/** A drawing, as plain data that can be sent to a thread. */
+/** A drawing, in a form that can be sent to a thread. */
 interface Drawing {
   view: View;
   mode: ColorMode;
   groups: GroupFilter;
   /** See `GroupStyle`. */
   groupColors: GroupColors;
-  /** The level of densities with the scale of the view. */
+  /** The level of densities whose cells are as large as the pixels of the view. */
   level: number;
   elements: DrawnTexts;
   /** Densities that are drawn below the elements. */
@@ -36,16 +38,16 @@ interface Drawing {
   sums: DrawnSums | null;
 }
 
-/** A picture, or a part of one. */
+/** The drawing of a picture, or of a part of a picture. */
 export interface PictureDrawing extends Drawing {
-  /** The pixels drawn so far, see {@link Canvas.pixels}; `null` for the first part. */
+  /** The pixels after the previous part, see {@link Canvas.pixels}. `null` for the first part. */
   pixels: Float32Array | null;
 }
 
-/** A complete vector tile. */
+/** The drawing of a vector tile. */
 export type VectorDrawing = Drawing;
 
-/** The elements of the visible groups that are drawn at this level instead of being counted in its density. */
+/** Yields the elements that are drawn instead of being counted in a density, with their colors. Elements of hidden groups are left out. */
 function* drawnElements(drawing: Drawing): Generator<{ element: AnnotationElement; color: ShapeColor }, void, undefined> {
   const { level, groups } = drawing;
   const { text, ends, colors } = drawing.elements;
@@ -63,7 +65,7 @@ function* drawnElements(drawing: Drawing): Generator<{ element: AnnotationElemen
   }
 }
 
-/** Draws densities, then elements in their order. @returns the pixels of the canvas. */
+/** Draws densities, and then elements in their order. @returns the pixels of the canvas. */
 export function paint(drawing: PictureDrawing): Float32Array {
   const { view, densities, sums, pixels } = drawing;
   const canvas = new Canvas(view, pixels ?? undefined);
@@ -77,7 +79,7 @@ export function paint(drawing: PictureDrawing): Float32Array {
   return canvas.pixels;
 }
 
-/** Like {@link paint}, but lets other work run between the densities of windows. @throws the signal's reason. */
+/** Like {@link paint}, but lets other work run between the tiles of densities. */
 export async function paintInSlices(drawing: PictureDrawing, signal?: AbortSignal): Promise<Float32Array> {
   const { view, densities, pixels } = drawing;
   if (densities === null) return paint(drawing);
@@ -95,7 +97,7 @@ function densityLayerOf({ mode, groups, groupColors }: Drawing, { window }: NonN
   return new DensityLayer(window, { mode, groups, groupColors });
 }
 
-/** Pixels of a view as red, green, blue and alpha from 0 to 255, not premultiplied. */
+/** Converts the pixels of a canvas to red, green, blue and alpha from 0 to 255, not premultiplied. */
 export function toRgba(view: View, pixels: Float32Array): Uint8Array<ArrayBuffer> {
   return new Canvas(view, pixels).toRgba();
 }
@@ -111,9 +113,9 @@ export function makeVectorTile(drawing: VectorDrawing): Uint8Array {
   const tile = new VectorTile(view);
   for (const { element, color } of drawnElements(drawing)) tile.addElement(element, color);
   if (densities !== null) {
-    const density = new DensityPoints(densities.window, { mode, groups, groupColors });
-    for (const part of densities.tiles) density.add(part);
-    for (const point of density.points(maxFeatures)) tile.addDensity(point);
+    const densityPoints = new DensityPoints(densities.window, { mode, groups, groupColors });
+    for (const densityTile of densities.tiles) densityPoints.add(densityTile);
+    for (const point of densityPoints.points(maxFeatures)) tile.addDensity(point);
   }
   if (sums !== null) for (const point of pointsOfSums(sums, maxFeatures)) tile.addDensity(point);
   return tile.encode();

@@ -1,10 +1,10 @@
 import type { PackMarks } from '../../elements/element-store.js';
 import { defaultLineColor, defaultLineWidth, hexColor, toPaintColor, type PaintColor } from './colors.js';
 
-/** Number of elements of a group that appear in a color (`#rrggbb`). The group is `null` for elements without a group. */
+/** Number of elements of a group that have a color (`#rrggbb`). The group is `null` for elements without a group. */
 export type GroupColorCount = [group: string | null, color: string, count: number];
 
-/** Counts elements by group and by the color in which they appear: the line color, or the fill color if there is no line color. */
+/** Counts elements by group and color. The color is the line color, or the fill color if no line is visible. */
 export class GroupColorCounter {
   readonly #countsByKey = new Map<string, GroupColorCount>();
 
@@ -15,8 +15,8 @@ export class GroupColorCounter {
       if (counts[i]! > 0) this.addAll([[appearance.group, hexColor(visibleColor(appearance)), counts[i]!]]);
   }
 
-  addAll(counted: Iterable<GroupColorCount>): void {
-    for (const [group, color, count] of counted) {
+  addAll(counts: Iterable<GroupColorCount>): void {
+    for (const [group, color, count] of counts) {
       const key = JSON.stringify([group, color]);
       this.#countsByKey.set(key, [group, color, (this.#countsByKey.get(key)?.[2] ?? 0) + count]);
     }

@@ -11,12 +11,12 @@ export interface Stroke {
   closed: boolean;
 }
 
-/** Elements that are drawn by their outline. Others are drawn by their values, or by the client. */
+/** An element that is drawn by its outline. Other elements are drawn by their values, or by the client. */
 export type OutlinedElement = Exclude<AnnotationElement, { type: 'heatmap' | 'griddata' | 'image' | 'pixelmap' }>;
 
 /** The outlines of an element in base-layer pixels. */
 export interface Shape {
-  /** Closed outlines that are filled together by the even-odd rule; empty for lines. */
+  /** Closed outlines that are filled together by the even-odd rule. Empty for lines. */
   rings: readonly (readonly Coordinate[])[];
   strokes: readonly Stroke[];
 }
@@ -24,7 +24,7 @@ export interface Shape {
 /** Diameter in base-layer pixels of the disc that represents a point. */
 export const pointDiameter = 8;
 
-/** Length of an arrow's head: `perLineWidth` times the width of its line, and at least `min`, in base-layer pixels. */
+/** Length of an arrow's head in base-layer pixels: `perLineWidth` times the width of the line, but at least `min`. */
 const arrowHead = { perLineWidth: 4, min: 12 };
 
 /** Maximum number of lines of a grid that are drawn along each side. */
@@ -41,14 +41,14 @@ function canBeFilled(element: OutlinedElement): boolean {
 }
 
 /**
- * The diagonal of an element's box in base-layer pixels, which decides whether the element is drawn or counted in a density. For a point,
- * the box of the disc that represents it.
+ * Computes the diagonal of an element's box in base-layer pixels, which decides whether the element is drawn or counted in a density. For a
+ * point, the box of the disc that represents the point is used.
  */
 export function drawnSize(element: AnnotationElement): number {
   return element.type === 'point' ? pointDiameter * Math.SQRT2 : boundingBox(element).size;
 }
 
-/** The outlines of an element. Round shapes get as many vertices as are visible at `scale`, in base-layer pixels per pixel of the picture. */
+/** Makes the outlines of an element. Round shapes get as many vertices as look round at `scale` (base-layer pixels per pixel of the picture). */
 export function shapeOf(element: OutlinedElement, scale: number): Shape {
   switch (element.type) {
     case 'polyline': {
@@ -61,7 +61,7 @@ export function shapeOf(element: OutlinedElement, scale: number): Shape {
     case 'rectanglegrid':
       return gridShape(element);
     case 'ellipse':
-      return ringShape(ellipseOutline(element, roundVertices(Math.max(element.width, element.height) / scale)));
+      return ringShape(ellipseOutline(element, roundVertexCount(Math.max(element.width, element.height) / scale)));
     case 'circle':
       return discShape(element.center, element.radius * 2, scale);
     case 'point':
@@ -71,8 +71,8 @@ export function shapeOf(element: OutlinedElement, scale: number): Shape {
   }
 }
 
-/** Number of vertices with which a round shape of this diameter, in pixels of the picture, looks round. */
-function roundVertices(diameter: number): number {
+/** Computes the number of vertices with which a shape of this diameter, in pixels of the picture, looks round. */
+function roundVertexCount(diameter: number): number {
   return Math.max(16, Math.min(96, 4 * Math.ceil(Math.sqrt(diameter))));
 }
 
@@ -81,7 +81,7 @@ function ringShape(ring: readonly Coordinate[]): Shape {
 }
 
 function discShape(center: Coordinate, diameter: number, scale: number): Shape {
-  return ringShape(ellipseOutline({ center, width: diameter, height: diameter }, roundVertices(diameter / scale)));
+  return ringShape(ellipseOutline({ center, width: diameter, height: diameter }, roundVertexCount(diameter / scale)));
 }
 
 function gridShape(element: RectangleGridElement): Shape {
@@ -119,34 +119,34 @@ function arrowShape([head, tail]: readonly [Coordinate, Coordinate], lineWidth: 
 /** Whether shapes have their own colors or the colors of their groups. */
 export type ColorMode = 'element' | 'group';
 
-/** Colors and line width of a shape; `null` for a fill or line that is not drawn. */
+/** Colors and line width of a shape. A fill or line that is not drawn is `null`. */
 export interface Paint {
   fill: PaintColor | null;
   line: PaintColor | null;
-  /** Width in base-layer pixels, above 0 if there is a line. */
+  /** Width of the line in base-layer pixels. Above 0 if there is a line. */
   lineWidth: number;
 }
 
-/** Red, green and blue that replace the color of a shape, which keeps its opacity; `null`: the shape keeps its own color. */
+/** Red, green and blue that replace the color of a shape. Its opacity stays. `null` if the shape keeps its own color. */
 export type ShapeColor = readonly [red: number, green: number, blue: number] | null;
 
-/** Colors of groups that differ from {@link groupColor}, by name; `null` is for elements without a group. */
+/** Colors that a request chooses for groups, by the name of the group. The name `null` is for elements without a group. */
 export type GroupColors = ReadonlyMap<string | null, ShapeColor>;
 
 /** How shapes are colored by their groups. */
 export interface GroupStyle {
   mode: ColorMode;
-  /** Chosen colors. Shapes of other groups have the color of the group's name or their own colors, depending on `mode`. */
+  /** Colors that a request chooses. Shapes of other groups have the {@link groupColor} or their own colors, depending on `mode`. */
   groupColors: GroupColors;
 }
 
-/** The color of the shapes of a group; `null` if they have their own. */
+/** Finds the color of the shapes of a group. Returns `null` if the shapes have their own colors. */
 export function colorOfGroup(group: string | null, { mode, groupColors }: GroupStyle): ShapeColor {
   const color = groupColors.get(group) ?? (mode === 'group' ? groupColor(group) : null);
   return color && [color[0], color[1], color[2]];
 }
 
-/** Colors and line width of an element, with the defaults of existing clients: no fill, a black line of 2 pixels. */
+/** Determines the colors and line width of an element. The defaults are those of existing clients: no fill, and a black line of 2 pixels. */
 export function paintOf(element: OutlinedElement, color: ShapeColor): Paint {
   const lineWidth = element.lineWidth ?? defaultLineWidth;
   let fill = element.fillColor === undefined || !canBeFilled(element) ? null : toPaintColor(element.fillColor);
@@ -159,5 +159,5 @@ export function paintOf(element: OutlinedElement, color: ShapeColor): Paint {
   return { fill: fill?.[3] === 0 ? null : fill, line: line[3] === 0 || lineWidth === 0 ? null : line, lineWidth };
 }
 
-/** The visible groups: names, and `null` for elements without a group. `undefined`: all. */
+/** The names of the visible groups, with `null` for elements without a group. `undefined` if all are visible. */
 export type GroupFilter = ReadonlySet<string | null> | undefined;

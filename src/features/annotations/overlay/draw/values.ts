@@ -6,7 +6,7 @@ import { toPaintColor, type PaintColor } from './colors.js';
 /** Default radius of a value, in pixels of the image or of the screen, depending on `scaleWithZoom`. */
 const defaultRadius = 25;
 
-/** Largest radius in pixels of the picture, which bounds the memory for a tile. */
+/** Maximum radius in pixels of the picture, which limits the memory for a tile. */
 const maxRadius = 512;
 
 const defaultColors: readonly PaintColor[] = [
@@ -28,35 +28,35 @@ function rangeOfValues(values: Iterable<number>): [low: number, high: number] {
   return low <= high ? [low, high] : [0, 0];
 }
 
-/** Makes a function that maps values to colors: interpolated between two stops, or with `stepped` the color of the lower stop. */
+/** Makes a function that maps values to colors. Colors are interpolated between two stops, or with `stepped`, the lower stop decides. */
 function makeColorScale(fields: ColorFields, [low, high]: readonly [low: number, high: number]): ColorScale {
   const colors = fields.colorRange?.length ? fields.colorRange.map(toPaintColor) : defaultColors;
   const stops = stopsOf(fields, colors.length, low, high);
-  const first = fields.minColor === undefined ? (colors[0] as PaintColor) : toPaintColor(fields.minColor);
-  const last = fields.maxColor === undefined ? (colors.at(-1) as PaintColor) : toPaintColor(fields.maxColor);
+  const lowestColor = fields.minColor === undefined ? (colors[0] as PaintColor) : toPaintColor(fields.minColor);
+  const highestColor = fields.maxColor === undefined ? (colors.at(-1) as PaintColor) : toPaintColor(fields.maxColor);
   return (value) => {
-    if (value < stops[0]!) return first;
-    if (value > stops[stops.length - 1]!) return last;
-    let at = 0;
-    while (at + 1 < stops.length && stops[at + 1]! <= value) at += 1;
-    const from = colors[Math.min(at, colors.length - 1)] as PaintColor;
-    const to = colors[at + 1];
+    if (value < stops[0]!) return lowestColor;
+    if (value > stops[stops.length - 1]!) return highestColor;
+    let stop = 0;
+    while (stop + 1 < stops.length && stops[stop + 1]! <= value) stop += 1;
+    const from = colors[Math.min(stop, colors.length - 1)] as PaintColor;
+    const to = colors[stop + 1];
     if (fields.stepped === true || to === undefined) return from;
-    const share = (value - stops[at]!) / (stops[at + 1]! - stops[at]!);
+    const share = (value - stops[stop]!) / (stops[stop + 1]! - stops[stop]!);
     return [0, 1, 2, 3].map((i) => from[i]! + (to[i]! - from[i]!) * share) as unknown as PaintColor;
   };
 }
 
-/** The values of the stops, ascending. */
+/** Computes the values of the stops, in ascending order. */
 function stopsOf({ rangeValues, normalizeRange, stepped }: ColorFields, colorCount: number, low: number, high: number): number[] {
   const count = stepped === true ? colorCount + 1 : colorCount;
-  const evenlySpaced = Array.from({ length: count }, (_, i) => low + ((high - low) * i) / Math.max(1, count - 1));
-  if (rangeValues === undefined || rangeValues.length === 0) return evenlySpaced;
+  const evenlySpacedStops = Array.from({ length: count }, (_, i) => low + ((high - low) * i) / Math.max(1, count - 1));
+  if (rangeValues === undefined || rangeValues.length === 0) return evenlySpacedStops;
   const stops = normalizeRange === true ? rangeValues.map((share) => low + (high - low) * share) : [...rangeValues];
   return stops[0]! > stops[stops.length - 1]! ? stops.toReversed() : stops;
 }
 
-/** Draws points with values as a sum of Gaussians, whose height determines the color. */
+/** Draws points with values as a sum of Gaussians. The height of the sum determines the color. */
 export function drawHeatmap(canvas: Canvas, element: HeatmapElement): void {
   const [, high] = rangeOfValues(element.points.map((point) => point[3]));
   const toColor = makeColorScale(element, [0, high]);
@@ -98,22 +98,24 @@ export function drawGrid(canvas: Canvas, element: GridDataElement): void {
 
 type ReadGridValue = (x: number, y: number) => number | undefined;
 
+/** Makes a function that returns the value of the cell at a position. */
 function cellReader(values: readonly number[], width: number, rows: number): ReadGridValue {
   return (x, y) => (x >= 0 && x < width && y >= 0 && y < rows ? values[Math.floor(y) * width + Math.floor(x)] : undefined);
 }
 
-/** Bilinear interpolation between the four values around a position. */
+/** Makes a function that interpolates between the four values around a position. */
 function surfaceReader(values: readonly number[], width: number, rows: number): ReadGridValue {
   return (x, y) => {
     if (!(x >= 0 && x <= width - 1 && y >= 0 && y <= rows - 1)) return undefined;
     const [column, row] = [Math.min(Math.floor(x), Math.max(0, width - 2)), Math.min(Math.floor(y), Math.max(0, rows - 2))];
-    const at = (dx: number, dy: number) => values[Math.min(rows - 1, row + dy) * width + Math.min(width - 1, column + dx)] ?? 0;
+    const valueAt = (dx: number, dy: number) => values[Math.min(rows - 1, row + dy) * width + Math.min(width - 1, column + dx)] ?? 0;
     const [fx, fy] = [x - column, y - row];
-    return (at(0, 0) * (1 - fx) + at(1, 0) * fx) * (1 - fy) + (at(0, 1) * (1 - fx) + at(1, 1) * fx) * fy;
+    const [upper, lower] = [valueAt(0, 0) * (1 - fx) + valueAt(1, 0) * fx, valueAt(0, 1) * (1 - fx) + valueAt(1, 1) * fx];
+    return upper * (1 - fy) + lower * fy;
   };
 }
 
-/** Adds up values at their pixels and then blurs the sums, so that the time does not grow with the radius. */
+/** Adds up values at their pixels, and then blurs the sums. In this way, the time does not grow with the radius. */
 function drawGaussians(
   canvas: Canvas,
   { radius = defaultRadius, scaleWithZoom = false }: { radius?: number; scaleWithZoom?: boolean },
@@ -126,7 +128,7 @@ function drawGaussians(
   // Three moving averages approximate a Gaussian. With this width its standard deviation is half the radius.
   const sigma = radiusPixels / 2;
   const reach = Math.max(0, Math.round((Math.sqrt(4 * sigma * sigma + 1) - 1) / 2));
-  // Values outside the tile within this distance influence its pixels. They are included, so that neighboring tiles fit together.
+  // Values up to this distance outside the tile influence its pixels. They are included, so that neighboring tiles fit together.
   const margin = 3 * reach;
   const [fullWidth, fullHeight] = [width + 2 * margin, height + 2 * margin];
   const sums = new Float32Array(fullWidth * fullHeight);
@@ -140,10 +142,10 @@ function drawGaussians(
     isAnyInside = true;
   }
   if (!isAnyInside) return;
-  const spare = new Float32Array(sums.length);
+  const horizontalSums = new Float32Array(sums.length);
   for (let pass = 0; pass < 3; pass += 1) {
-    blurLines(sums, spare, { lines: fullHeight, length: fullWidth, sampleStride: 1, lineStride: fullWidth }, reach);
-    blurLines(spare, sums, { lines: fullWidth, length: fullHeight, sampleStride: fullWidth, lineStride: 1 }, reach);
+    blurLines(sums, horizontalSums, { lineCount: fullHeight, length: fullWidth, sampleStride: 1, lineStride: fullWidth }, reach);
+    blurLines(horizontalSums, sums, { lineCount: fullWidth, length: fullHeight, sampleStride: fullWidth, lineStride: 1 }, reach);
   }
   // With this factor, the center of a single point has exactly the value of the point.
   const windowLength = 2 * reach + 1;
@@ -157,15 +159,15 @@ function drawGaussians(
   }
 }
 
-/** The moving average over `2 * reach + 1` samples along each line. Samples beyond the ends count as 0. */
+/** Writes the moving average over `2 * reach + 1` samples along each line to `to`. Samples beyond the ends count as 0. */
 function blurLines(
   from: Float32Array,
   to: Float32Array,
-  { lines, length, sampleStride, lineStride }: { lines: number; length: number; sampleStride: number; lineStride: number },
+  { lineCount, length, sampleStride, lineStride }: { lineCount: number; length: number; sampleStride: number; lineStride: number },
   reach: number,
 ): void {
   const share = 1 / (2 * reach + 1);
-  for (let line = 0; line < lines; line += 1) {
+  for (let line = 0; line < lineCount; line += 1) {
     const start = line * lineStride;
     let sum = 0;
     for (let i = 0; i < Math.min(reach, length); i += 1) sum += from[start + i * sampleStride]!;

@@ -8,13 +8,13 @@ import { hexColor } from './colors.js';
 import type { DensityPoint } from './density/density-layer.js';
 import { isOutlined, paintOf, shapeOf, type ShapeColor } from './shape.js';
 
-/** Number of units along the width of a tile. */
+/** Number of units along the width of a vector tile. */
 export const vectorExtent = 4096;
 
-/** How far shapes extend beyond the border of their tile, in units. Renderers clip at the border, so that no line appears along it. */
+/** How far shapes extend beyond the border of their tile, in units. Renderers clip at the border, so that no line appears along the border. */
 const bufferUnits = 128;
 
-/** Vertices closer than this to the one before are left out. In units; it is a quarter of a pixel of a 256-pixel tile. */
+/** Vertices closer than this to the previous vertex are left out. In units: 4 units are a quarter of a pixel of a 256-pixel tile. */
 const minStepUnits = 4;
 
 /** Maximum number of features in a layer. */
@@ -33,8 +33,8 @@ const clipBox: [number, number, number, number] = [
 const [pointType, lineType, polygonType] = [1, 2, 3] as const;
 
 /**
- * A Mapbox vector tile (version 2) with the layers `elements` and, if there are shapes too small to be drawn, `density`. Coordinates are in
- * units of the tile, whose width is 4096; y grows downwards.
+ * A Mapbox vector tile (version 2). Its layer `elements` contains shapes, and its layer `density` contains shapes that are too small to be
+ * drawn. Coordinates are in units of the tile, whose width is 4096 units. y grows downwards.
  */
 export class VectorTile {
   readonly #view: View;
@@ -92,17 +92,19 @@ export class VectorTile {
   }
 
   #simplify(points: readonly Coordinate[]): Position[] {
-    const simplified: Position[] = [];
-    let last: Position | undefined;
+    const positions: Position[] = [];
+    let lastPosition: Position | undefined;
     for (const [i, point] of points.entries()) {
       const position = this.#toUnits(point);
       const isNear =
-        last !== undefined && Math.abs(position[0] - last[0]) < minStepUnits && Math.abs(position[1] - last[1]) < minStepUnits;
+        lastPosition !== undefined &&
+        Math.abs(position[0] - lastPosition[0]) < minStepUnits &&
+        Math.abs(position[1] - lastPosition[1]) < minStepUnits;
       if (isNear && i < points.length - 1) continue;
-      simplified.push(position);
-      last = position;
+      positions.push(position);
+      lastPosition = position;
     }
-    return simplified;
+    return positions;
   }
 
   #clipLines(lines: readonly (readonly Coordinate[])[]): Point[][] {
@@ -112,9 +114,9 @@ export class VectorTile {
       .filter((line) => line.length > 1);
   }
 
-  /** As the format demands, the outer ring is clockwise on the screen, and holes are counter-clockwise. */
+  /** Clips rings, and gives them the orientation that the format demands: the outer ring is clockwise on the screen, holes are counter-clockwise. */
   #clipRings(rings: readonly (readonly Coordinate[])[]): Point[][] {
-    const result: Point[][] = [];
+    const clippedRings: Point[][] = [];
     for (const [i, ring] of rings.entries()) {
       const points = toPoints(clipPolygon(this.#simplify(ring), clipBox));
       const area = signedArea(points);
@@ -125,12 +127,12 @@ export class VectorTile {
       }
       if (area > 0 !== (i === 0)) points.reverse();
       points.push(points[0] as Point);
-      result.push(points);
+      clippedRings.push(points);
     }
-    return result;
+    return clippedRings;
   }
 
-  /** The bytes of the tile; empty if the tile has no features. */
+  /** Encodes the tile. Returns no bytes if the tile has no features. */
   encode(): Uint8Array {
     const layers: Record<string, VectorTileLayerLike> = {};
     if (this.#elements.length > 0) layers.elements = layerOf('elements', this.#elements);
@@ -143,15 +145,15 @@ function toPoints(positions: readonly Position[]): Point[] {
   const points: Point[] = [];
   for (const [x, y] of positions) {
     const [column, row] = [Math.round(x), Math.round(y)];
-    const last = points.at(-1);
-    if (last === undefined || last.x !== column || last.y !== row) points.push(new Point(column, row));
+    const lastPoint = points.at(-1);
+    if (lastPoint === undefined || lastPoint.x !== column || lastPoint.y !== row) points.push(new Point(column, row));
   }
   const [first, last] = [points[0], points.at(-1)];
   if (points.length > 3 && first !== undefined && last !== undefined && first.x === last.x && first.y === last.y) points.pop();
   return points;
 }
 
-/** Twice the area of a ring; positive if the ring is clockwise on a screen, where y grows downwards. */
+/** Computes twice the area of a ring. The area is positive if the ring is clockwise on a screen, where y grows downwards. */
 function signedArea(ring: readonly Point[]): number {
   let sum = 0;
   for (let i = 0, before = ring.length - 1; i < ring.length; before = i, i += 1) {

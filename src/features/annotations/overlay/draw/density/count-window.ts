@@ -7,7 +7,7 @@ import { blockSideTiles, DensityCounter, tileKey, tileAddress, type DensityClass
 /** A block of 4 × 4 neighboring tiles of a level of a window's densities. */
 export interface CountedBlock {
   level: number;
-  /** Position among the blocks of the level. */
+  /** Position of the block among the blocks of the level. */
   column: number;
   row: number;
   /** Encoded tiles, row by row. Tiles without cells have no bytes. */
@@ -16,17 +16,17 @@ export interface CountedBlock {
 
 /** The densities of a window of elements. */
 export interface CountedWindow {
-  /** Finest and coarsest level; `null` if no element is counted. */
+  /** Finest and coarsest level. `null` if no element is counted. */
   levels: { finest: number; coarsest: number } | null;
   classes: DensityClass[];
   /** Number of elements by group and color, including elements that are always drawn. */
   groups: GroupColorCount[];
-  /** Crowdedness of each level, finest first. */
-  crowds: LevelCrowding[];
+  /** How crowded each level is, finest first. */
+  levelCrowdings: LevelCrowding[];
   blocks: CountedBlock[];
 }
 
-/** Counts the elements of a window into densities of all levels. */
+/** Counts the elements of a window in densities of all levels. */
 export function countWindow(packs: readonly PackMarks[]): CountedWindow {
   const densityCounter = new DensityCounter();
   const colorCounter = new GroupColorCounter();
@@ -34,19 +34,19 @@ export function countWindow(packs: readonly PackMarks[]): CountedWindow {
     densityCounter.add(marks);
     colorCounter.add(marks);
   }
-  const counted: CountedWindow = {
+  const countedWindow: CountedWindow = {
     levels: null,
     classes: densityCounter.classes,
     groups: colorCounter.counts,
-    crowds: [],
+    levelCrowdings: [],
     blocks: [],
   };
   for (const level of densityCounter.pyramid()) {
-    counted.crowds.push(measureCrowding(level, densityCounter.classes));
-    counted.levels = { finest: counted.levels?.finest ?? level.level, coarsest: level.level };
-    counted.blocks.push(...blocksOf(level));
+    countedWindow.levelCrowdings.push(measureCrowding(level, densityCounter.classes));
+    countedWindow.levels = { finest: countedWindow.levels?.finest ?? level.level, coarsest: level.level };
+    countedWindow.blocks.push(...blocksOf(level));
   }
-  return counted;
+  return countedWindow;
 }
 
 function blocksOf({ level, tiles }: DensityLevel): CountedBlock[] {

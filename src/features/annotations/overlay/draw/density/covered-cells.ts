@@ -3,7 +3,7 @@ import { defaultLineColor, defaultLineWidth, toPaintColor, type PaintColor } fro
 import { Coverage } from '../coverage.js';
 import { pointDiameter } from '../shape.js';
 
-/** Number of columns and rows of cells. Cells beyond them are left out. */
+/** Maximum number of columns and rows of cells. Further cells are left out. */
 const maxCellsPerAxis = 2 ** 26;
 
 /** Cosines and sines of the eight vertices of an octagon. */
@@ -15,10 +15,10 @@ const octagonDirections = Array.from(
 /** Radius of an octagon with the same area as a disc of radius 1. */
 const octagonRadius = Math.sqrt(Math.PI / (4 * Math.sin(Math.PI / 4)));
 
-/** The shape as which an element is counted. */
+/** The simplified shape as which an element is counted, see {@link CoveredCells}. */
 export type CountedKind = 'ellipse' | 'rectangle' | 'line' | 'point';
 
-/** The shape as which an element is counted; `null` if it is never counted. */
+/** Chooses the shape as which an element is counted. Returns `null` if the element is never counted. */
 function countedKindOf({ type, closed }: Pick<ElementAppearance, 'type' | 'closed'>): CountedKind | null {
   switch (type) {
     case 'arrow':
@@ -41,7 +41,7 @@ function countedKindOf({ type, closed }: Pick<ElementAppearance, 'type' | 'close
   }
 }
 
-/** How an element is counted: its shape, colors and line width; `null` if it is never counted. */
+/** Determines how an element is counted: its shape, colors and line width. Returns `null` if the element is never counted. */
 export function countedPaintOf(
   appearance: ElementAppearance,
 ): { kind: CountedKind; fill: PaintColor | null; line: PaintColor | null; lineWidth: number } | null {
@@ -66,7 +66,7 @@ interface CountedBox {
   highY: number;
 }
 
-/** The box of the element at an index. The box of a point is the box of the disc that represents it. */
+/** Returns the box of the element at an index. The box of a point is the box of the disc that represents the point. */
 export function countedBoxOf(kind: CountedKind, boxes: Float64Array, index: number): CountedBox {
   const [lowX, lowY] = [boxes[4 * index]!, boxes[4 * index + 1]!];
   const [highX, highY] = [boxes[4 * index + 2]!, boxes[4 * index + 3]!];
@@ -76,26 +76,26 @@ export function countedBoxOf(kind: CountedKind, boxes: Float64Array, index: numb
   return { lowX: x - radius, lowY: y - radius, highX: x + radius, highY: y + radius };
 }
 
-/** The parts of a shape that cover cells. */
+/** A shape to count. */
 interface CountedShape {
   kind: CountedKind;
   isFilled: boolean;
-  /** In base-layer pixels; 0 for no line. */
+  /** Width of the line in base-layer pixels. 0 if there is no line. */
   lineWidth: number;
 }
 
-/** Receives the fraction of a cell that the fill or the line of a shape covers. */
+/** Receives the share of a cell that the fill or the line of a shape covers. */
 type CellSink = (isLine: boolean, column: number, row: number, coverage: number) => void;
 
 /**
  * Finds the cells that shapes cover. An element counts as the ellipse in its box, a rectangle as its box, and an open line as the two
- * diagonals of its box. At the size of a few cells the difference is invisible.
+ * diagonals of its box. At the size of a few cells, the difference is invisible.
  */
 export class CoveredCells {
   readonly #coverage = new Coverage();
   readonly #raster = { width: maxCellsPerAxis, height: maxCellsPerAxis };
 
-  /** @param level a cell of this level has a side of 2 ** level base-layer pixels. */
+  /** Passes the cells that a shape covers to `sink`. @param level the level of the cells. Their side is 2 ** level base-layer pixels. */
   addCoveredCells({ kind, isFilled, lineWidth }: CountedShape, box: CountedBox, level: number, sink: CellSink): void {
     const cellSide = 2 ** level;
     const [left, top] = [box.lowX / cellSide, box.lowY / cellSide];
@@ -136,7 +136,7 @@ export class CoveredCells {
   }
 }
 
-/** Distributes the area of a line, length times width, equally over eight positions along it. */
+/** Distributes the area of a line (length × width) equally over eight positions along the line. */
 function addLine(
   kind: CountedKind,
   { x, y, halfX, halfY, width }: { x: number; y: number; halfX: number; halfY: number; width: number },
@@ -156,7 +156,7 @@ function addLine(
   }
 }
 
-/** Length of the outline of an ellipse, by Ramanujan's approximation. */
+/** Computes the length of an ellipse's outline, by Ramanujan's approximation. */
 function perimeter(a: number, b: number): number {
   return Math.PI * (3 * (a + b) - Math.sqrt((3 * a + b) * (a + 3 * b)));
 }

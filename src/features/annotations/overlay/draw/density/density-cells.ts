@@ -1,22 +1,25 @@
 /** Number of cells in a tile. The position of a cell is row * 256 + column. */
 const cellsPerTile = 65_536;
 
-/** Cells of one class: their positions (row * 256 + column), and the fraction of each cell that is covered. */
+/** The cells of one class in a tile. */
 export interface ClassCells {
   classIndex: number;
+  /** The position of each cell: row * 256 + column. */
   positions: Uint16Array;
+  /** The covered share of each cell. */
   coverages: Float64Array;
 }
 
 /**
- * For each class, the covered fraction of each cell of one tile. A key is class * 65,536 + row * 256 + column. The coverages of one key are added up.
- * Sorted arrays are faster here than a map: a window of elements fills hundreds of thousands of cells, and each coarser level is summed from the finer one.
+ * The covered shares of the cells of one tile, by class. A key is class * 65,536 + row * 256 + column. The coverages of equal keys are added up.
+ * Sorted arrays are faster here than a map, because a window of elements fills hundreds of thousands of cells, and each level is added up from the
+ * next finer level.
  */
 export class DensityCells {
   #keys = new Uint32Array(16);
   #coverages = new Float64Array(16);
   #length = 0;
-  /** Number of entries from the start that are sorted and without duplicates. */
+  /** Number of entries at the beginning that are sorted and have distinct keys. */
   #sortedLength = 0;
 
   add(key: number, coverage: number): void {
@@ -32,19 +35,19 @@ export class DensityCells {
     return this.#length;
   }
 
-  /** The keys in ascending order. The array is valid until something is added. */
+  /** The distinct keys in ascending order. The array is valid until the next coverage is added. */
   get keys(): Uint32Array {
     this.#sortAndAddUp();
     return this.#keys.subarray(0, this.#length);
   }
 
-  /** The coverage for each of {@link keys}. */
+  /** The coverage of each of {@link keys}. */
   get coverages(): Float64Array {
     this.#sortAndAddUp();
     return this.#coverages.subarray(0, this.#length);
   }
 
-  /** The cells of each class. */
+  /** Divides the cells by class. */
   byClass(): ClassCells[] {
     const classes: ClassCells[] = [];
     const { keys, coverages } = this;
@@ -65,7 +68,11 @@ export class DensityCells {
     for (let i = 0; i < keys.length; i += 1) this.add(keys[i]!, coverages[i]!);
   }
 
-  /** Adds these cells to a tile of the next coarser level, whose cells are twice as wide. @param offset position in `parent` of the cell that contains this tile's first cell. */
+  /**
+   * Adds these cells to a tile of the next coarser level, whose cells are twice as wide.
+   *
+   * @param offset the position in `parent` of the cell that contains this tile's first cell.
+   */
   addToCoarserTile(parent: DensityCells, offset: number): void {
     const { keys, coverages } = this;
     for (let i = 0; i < keys.length; i += 1) {
@@ -89,16 +96,16 @@ export class DensityCells {
   #sortAndAddUp(): void {
     if (this.#sortedLength === this.#length) return;
     const { keys, coverages } = sortByKey(this.#keys, this.#coverages, this.#length);
-    let last = -1;
+    let lastIndex = -1;
     for (let i = 0; i < this.#length; i += 1) {
-      if (last >= 0 && this.#keys[last] === keys[i]) this.#coverages[last]! += coverages[i]!;
+      if (lastIndex >= 0 && this.#keys[lastIndex] === keys[i]) this.#coverages[lastIndex]! += coverages[i]!;
       else {
-        last += 1;
-        this.#keys[last] = keys[i]!;
-        this.#coverages[last] = coverages[i]!;
+        lastIndex += 1;
+        this.#keys[lastIndex] = keys[i]!;
+        this.#coverages[lastIndex] = coverages[i]!;
       }
     }
-    this.#length = last + 1;
+    this.#length = lastIndex + 1;
     this.#sortedLength = this.#length;
   }
 }
@@ -110,11 +117,11 @@ interface Entries {
 
 const digitBits = 8;
 const digitValues = 2 ** digitBits;
-/** Used by each call of {@link sortByDigit}. */
+// Each call of `sortByDigit` uses these two arrays.
 const countByDigit = new Uint32Array(digitValues);
 const nextIndexByDigit = new Uint32Array(digitValues);
 
-/** The first `length` entries sorted by key, with a stable radix sort, which is several times faster here than `sort`. */
+/** Returns the first `length` entries sorted by key. A stable radix sort is several times faster here than `sort`. */
 function sortByKey(keys: Uint32Array, coverages: Float64Array, length: number): Entries {
   let from: Entries = { keys: keys.slice(0, length), coverages: coverages.slice(0, length) };
   let to: Entries = { keys: new Uint32Array(length), coverages: new Float64Array(length) };
@@ -125,7 +132,7 @@ function sortByKey(keys: Uint32Array, coverages: Float64Array, length: number): 
   return from;
 }
 
-/** Sorts entries by one digit of their keys. @returns false if nothing was done, because all have the same digit. */
+/** Sorts entries by one digit of their keys. @returns false if nothing was done, because all keys have the same digit. */
 function sortByDigit(from: Entries, to: Entries, shift: number): boolean {
   const { keys, coverages } = from;
   countByDigit.fill(0);
@@ -138,10 +145,10 @@ function sortByDigit(from: Entries, to: Entries, shift: number): boolean {
   }
   for (let i = 0; i < keys.length; i += 1) {
     const digit = (keys[i]! >>> shift) & (digitValues - 1);
-    const at = nextIndexByDigit[digit]!;
-    nextIndexByDigit[digit] = at + 1;
-    to.keys[at] = keys[i]!;
-    to.coverages[at] = coverages[i]!;
+    const index = nextIndexByDigit[digit]!;
+    nextIndexByDigit[digit] = index + 1;
+    to.keys[index] = keys[i]!;
+    to.coverages[index] = coverages[i]!;
   }
   return true;
 }

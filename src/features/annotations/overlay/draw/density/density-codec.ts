@@ -2,8 +2,8 @@ import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import type { DensityCells } from './density-cells.js';
 
 /**
- * A coverage is stored as one byte on a logarithmic scale from 2 ** -16 (smaller coverages are dropped) to 2 ** 5. With 12 steps for each
- * doubling, the error of a coverage is at most 3%, and much less for sums of many coverages.
+ * A coverage is stored as one byte, on a logarithmic scale from 2 ** -16 to 2 ** 5. Smaller coverages are dropped. With 12 steps for each
+ * doubling, the error of a coverage is at most 3%. For sums of many coverages it is much smaller.
  */
 const stepsPerDoubling = 12;
 const lowestPower = -16;
@@ -18,12 +18,12 @@ function byteOf(coverage: number): number {
 /** Smallest buffer that zlib accepts, in bytes. */
 const minChunkBytes = 64;
 
-/** Maximum number of bytes of a cell. A cell that is alone in its class takes three each for class, count and position, and one for its coverage. */
+/** Maximum number of bytes of a cell. A cell that is alone in its class takes three bytes each for class, count and position, and one byte for its coverage. */
 const maxBytesPerCell = 10;
 
 /**
- * Encodes the cells of a tile: for each class its number, the number of cells, the differences of their positions, and their coverages.
- * Numbers are encoded in as few bytes as they need, and the result is compressed.
+ * Encodes the cells of a tile. For each class, this is the index of the class, the number of cells, the differences between their positions,
+ * and their coverages. Each number takes as few bytes as possible, and the result is compressed.
  */
 export function encodeDensity(cells: DensityCells): Buffer {
   const bytes = new Uint8Array(cells.size * maxBytesPerCell);
@@ -46,28 +46,28 @@ export function encodeDensity(cells: DensityCells): Buffer {
     }
     for (const byte of coverageBytes) if (byte > 0) bytes[end++] = byte;
   }
-  // Allocating the default buffer of 16 KiB takes longer than compressing.
+  // A small buffer is requested, because allocating the default buffer of 16 KiB takes longer than compressing.
   return deflateRawSync(bytes.subarray(0, end), { level: 1, chunkSize: Math.max(minChunkBytes, end) });
 }
 
-/** Decodes a tile. Calls `visit` for each class; the first `count` entries of the arrays are positions (row * 256 + column) and coverages. */
+/** Decodes a tile. Calls `visit` for each class. The first `count` entries of the arrays are the positions (row * 256 + column) and coverages of its cells. */
 export function decodeDensity(
   encoded: Uint8Array,
   visit: (classIndex: number, positions: Uint16Array, cellCoverages: Float64Array, count: number) => void,
 ): void {
   const bytes = inflateRawSync(encoded);
-  let at = 0;
+  let offset = 0;
   const readNumber = (): number => {
     let value = 0;
     for (let shift = 0; ; shift += 7) {
-      const byte = bytes[at++] ?? 0;
+      const byte = bytes[offset++] ?? 0;
       value |= (byte & 127) << shift;
       if (byte < 128) return value;
     }
   };
   let positions = new Uint16Array(0);
   let classCoverages = new Float64Array(0);
-  while (at < bytes.length) {
+  while (offset < bytes.length) {
     const classIndex = readNumber();
     const count = readNumber();
     if (positions.length < count) {
@@ -77,11 +77,11 @@ export function decodeDensity(
     let position = 0;
     for (let i = 0; i < count; i += 1) {
       // Most differences take one byte.
-      const byte = bytes[at] ?? 0;
-      if (byte < 128) at += 1;
+      const byte = bytes[offset] ?? 0;
+      if (byte < 128) offset += 1;
       positions[i] = position += byte < 128 ? byte : readNumber();
     }
-    for (let i = 0; i < count; i += 1) classCoverages[i] = coverageByByte[bytes[at++] ?? 0]!;
+    for (let i = 0; i < count; i += 1) classCoverages[i] = coverageByByte[bytes[offset++] ?? 0]!;
     visit(classIndex, positions, classCoverages, count);
   }
 }

@@ -4,24 +4,24 @@ import type { DensityClass, DensityLevel } from './density.js';
 /** How crowded a level of densities is. */
 export interface LevelCrowding {
   level: number;
-  /** Sum over all cells of their weight: the covered share times the alpha of its color. */
+  /** Sum of the weights of all cells. The weight of a cell is its covered share times the alpha of the color that covers it. */
   sum: number;
-  /** Sum of the squares of the weights. `squares / sum` is the mean weight of the cells, in which crowded cells count more. */
+  /** Sum of the squares of the weights. `squares / sum` is a mean weight of the cells in which crowded cells count more. */
   squares: number;
 }
 
-/** The box of a window, and the crowdedness of its levels. */
+/** The box of a window, and how crowded its levels are. */
 export interface WindowCrowding {
   box: Pick<BoundingBox, 'lowx' | 'lowy' | 'highx' | 'highy'>;
-  crowds: readonly LevelCrowding[];
+  levelCrowdings: readonly LevelCrowding[];
 }
 
-/** Opacity of a pixel with the mean weight of a level. */
+/** The default gain gives this opacity to a pixel that has the mean weight of its level. */
 const defaultOpacity = 0.75;
 
 /**
- * Smallest and largest gain. With the smallest, a pixel of which shapes cover a quarter has an opacity of 63%. The largest keeps a
- * single shape on a slide from filling its pixel.
+ * The smallest and the largest default gain. With the smallest gain, a pixel that is covered to a quarter has an opacity of 63%. The largest
+ * gain keeps a single shape on a slide from filling its pixel.
  */
 const [minGain, maxGain] = [4, 4096];
 
@@ -29,7 +29,7 @@ const weightByPosition = new Float64Array(65_536);
 
 /** Measures how crowded a level is. */
 export function measureCrowding({ level, tiles }: DensityLevel, classes: readonly DensityClass[]): LevelCrowding {
-  const crowd = { level, sum: 0, squares: 0 };
+  const crowding = { level, sum: 0, squares: 0 };
   const opacities = classes.map(({ color }) => color[3]);
   for (const cells of tiles.values()) {
     const { keys, coverages } = cells;
@@ -38,51 +38,55 @@ export function measureCrowding({ level, tiles }: DensityLevel, classes: readonl
     for (const key of keys) {
       const weight = weightByPosition[key & 65_535]!;
       weightByPosition[key & 65_535] = 0;
-      crowd.sum += weight;
-      crowd.squares += weight * weight;
+      crowding.sum += weight;
+      crowding.squares += weight * weight;
     }
   }
-  return crowd;
+  return crowding;
 }
 
 /**
- * The factor for densities of a level. It makes typical pixels clearly visible, while crowded pixels can still be told apart. It depends
- * on the elements: from level to level, the covered share of a pixel falls to a quarter if shapes are isolated, but not if they are side
- * by side. It is the same for all tiles of a level. Where windows overlap, their shapes are assumed to be evenly distributed.
+ * Chooses the factor for densities of a level, which is the same for all tiles. It makes typical pixels clearly visible, while crowded pixels
+ * can still be told apart. It depends on the elements: from level to level, the covered share of a pixel falls to a quarter if shapes are
+ * isolated, but not if they lie side by side. Where windows overlap, their shapes are assumed to be evenly distributed.
  */
 export function defaultGain(windows: readonly WindowCrowding[], level: number): number {
   let [weightedSum, totalWeight] = [0, 0];
-  for (const { box, crowds } of windows) {
-    const windowCrowd = crowdingAt(crowds, level);
-    if (windowCrowd === null || windowCrowd.sum === 0) continue;
-    let meanWeight = windowCrowd.squares / windowCrowd.sum;
+  for (const { box, levelCrowdings } of windows) {
+    const crowding = crowdingAt(levelCrowdings, level);
+    if (crowding === null || crowding.sum === 0) continue;
+    let meanWeight = crowding.squares / crowding.sum;
     for (const other of windows) {
-      const crowd = other.box === box ? null : crowdingAt(other.crowds, level);
-      if (crowd !== null) meanWeight += (crowd.sum / cellCountOf(other.box, level)) * overlapShare(box, other.box);
+      const otherCrowding = other.box === box ? null : crowdingAt(other.levelCrowdings, level);
+      if (otherCrowding !== null) meanWeight += (otherCrowding.sum / cellCountOf(other.box, level)) * overlapShare(box, other.box);
     }
-    weightedSum += meanWeight * windowCrowd.sum;
-    totalWeight += windowCrowd.sum;
+    weightedSum += meanWeight * crowding.sum;
+    totalWeight += crowding.sum;
   }
   if (totalWeight === 0) return minGain;
   return Math.max(minGain, Math.min(maxGain, -Math.log(1 - defaultOpacity) / (weightedSum / totalWeight)));
 }
 
-/** How crowded a level is. For levels above the coarsest one, this is computed from the coarsest. */
-function crowdingAt(crowds: readonly LevelCrowding[], level: number): LevelCrowding | null {
-  const exact = crowds.find((crowd) => crowd.level === level);
+/**
+ * Finds how crowded a level is. For a level coarser than all in the list, this is computed from the coarsest in the list. Returns `null` for
+ * a finer level that is not in the list.
+ */
+function crowdingAt(levelCrowdings: readonly LevelCrowding[], level: number): LevelCrowding | null {
+  const exact = levelCrowdings.find((crowding) => crowding.level === level);
   if (exact !== undefined) return exact;
-  const last = crowds.at(-1);
-  if (last === undefined || last.level > level) return null;
-  return { level, sum: last.sum / 4 ** (level - last.level), squares: last.squares / 4 ** (level - last.level) };
+  const coarsest = levelCrowdings.at(-1);
+  if (coarsest === undefined || coarsest.level > level) return null;
+  const areaRatio = 4 ** (level - coarsest.level);
+  return { level, sum: coarsest.sum / areaRatio, squares: coarsest.squares / areaRatio };
 }
 
-/** Number of cells of a level that a box covers, at least 1. */
+/** Computes the number of cells of a level that a box covers, at least 1. */
 function cellCountOf({ lowx, lowy, highx, highy }: WindowCrowding['box'], level: number): number {
   const cellSide = 2 ** level;
   return Math.max(1, (highx - lowx) / cellSide) * Math.max(1, (highy - lowy) / cellSide);
 }
 
-/** The share of a box that is inside another one. */
+/** Computes the share of a box that is inside another box. */
 function overlapShare(box: WindowCrowding['box'], other: WindowCrowding['box']): number {
   const shareAlong = (low: number, high: number, otherLow: number, otherHigh: number) =>
     high > low

@@ -5,7 +5,7 @@ import type { ClassCells } from './density-cells.js';
 import { densityTileSide, type DensityClass } from './density.js';
 import { colorOfGroup, type GroupFilter, type GroupStyle } from '../shape.js';
 
-/** The rectangle of cells that is shown, in cells of `level`. */
+/** A rectangle of cells of a level. It says which cells are shown. */
 export interface CellWindow {
   level: number;
   column: number;
@@ -14,24 +14,25 @@ export interface CellWindow {
   height: number;
 }
 
-/** A tile of densities, as cells or encoded. Its level is the level of the window or a finer one. */
+/** A tile of densities. Its level is the level of the shown cells, or a finer level. */
 export interface DensityTile {
   level: number;
-  /** Position among the tiles of the level. */
+  /** Position of the tile among the tiles of the level. */
   column: number;
   row: number;
+  /** The cells by class, or the encoded tile. */
   content: readonly ClassCells[] | Uint8Array;
   classes: readonly DensityClass[];
 }
 
-/** Receives cells of one class: the first `count` entries are cells of the window (`row * width + column`) and coverages. */
+/** Receives cells of one class. The first `count` entries of the arrays are cells of the window (`row * width + column`) and their coverages. */
 type CellSink = (cells: Uint32Array, coverages: Float64Array, count: number) => void;
 
 // These buffers are reused for every tile.
 const visibleCells = new Uint32Array(densityTileSide * densityTileSide);
 const scaledCoverages = new Float64Array(visibleCells.length);
 
-/** Maps the cells of a tile to cells of a window and passes them to the sink of their class. A class whose sink is `null` is skipped. */
+/** Maps the cells of a tile to cells of a window, and passes these to the sink of their class. A class whose sink is `null` is skipped. */
 function sendCells(tile: DensityTile, window: CellWindow, sinkFor: (densityClass: DensityClass) => CellSink | null): void {
   const { column, row, width, height } = window;
   const shrink = window.level - tile.level;
@@ -85,7 +86,7 @@ interface DensityStyle extends GroupStyle {
 export class DensityLayer {
   readonly #window: CellWindow;
   readonly #style: DensityStyle;
-  /** For each cell: red, green and blue, multiplied by the weight, and the weight. */
+  /** Four numbers for each cell: red, green and blue, each multiplied by the weight, and the weight. */
   readonly #sums: Float32Array;
 
   constructor(window: CellWindow, style: DensityStyle) {
@@ -101,21 +102,21 @@ export class DensityLayer {
       const [red, green, blue, alpha] = shownColor(densityClass, this.#style);
       return (cells, coverages, count) => {
         for (let i = 0; i < count; i += 1) {
-          const at = cells[i]! * 4;
+          const offset = cells[i]! * 4;
           const weight = coverages[i]! * alpha;
-          sums[at]! += red * weight;
-          sums[at + 1]! += green * weight;
-          sums[at + 2]! += blue * weight;
-          sums[at + 3]! += weight;
+          sums[offset]! += red * weight;
+          sums[offset + 1]! += green * weight;
+          sums[offset + 2]! += blue * weight;
+          sums[offset + 3]! += weight;
         }
       };
     });
   }
 
-  /** Sum of the weights of all cells. */
+  /** Adds up the weights of all cells. */
   totalWeight(): number {
     let total = 0;
-    for (let at = 3; at < this.#sums.length; at += 4) total += this.#sums[at]!;
+    for (let offset = 3; offset < this.#sums.length; offset += 4) total += this.#sums[offset]!;
     return total;
   }
 
@@ -123,29 +124,29 @@ export class DensityLayer {
   drawOn(canvas: Canvas, gain: number): void {
     const { width, height } = this.#window;
     const sums = this.#sums;
-    for (let row = 0, at = 0; row < height; row += 1) {
-      for (let column = 0; column < width; column += 1, at += 4) {
-        const weight = sums[at + 3]!;
+    for (let row = 0, offset = 0; row < height; row += 1) {
+      for (let column = 0; column < width; column += 1, offset += 4) {
+        const weight = sums[offset + 3]!;
         if (weight === 0) continue;
         const opacity = 1 - Math.exp(-gain * weight);
-        canvas.paintPixel(column, row, [sums[at]! / weight, sums[at + 1]! / weight, sums[at + 2]! / weight, opacity]);
+        canvas.paintPixel(column, row, [sums[offset]! / weight, sums[offset + 1]! / weight, sums[offset + 2]! / weight, opacity]);
       }
     }
   }
 }
 
-/** Shapes of one group and color that are too small to be drawn, added up in a cell. */
+/** The shapes of one group and color in a cell, added up because they are too small to be drawn. */
 export interface DensityPoint {
   /** Center of the cell in base-layer pixels. */
   x: number;
   y: number;
-  /** Covered share of the cell, which is more than 1 if shapes overlap. */
+  /** Covered share of the cell. It is more than 1 if shapes overlap. */
   coverage: number;
   group: string | null | undefined;
   color: PaintColor;
 }
 
-/** Adds up densities of tiles by group and color, for vector tiles. */
+/** Adds up the densities of tiles by group and color, for vector tiles. */
 export class DensityPoints {
   readonly #window: CellWindow;
   readonly #style: DensityStyle;
@@ -174,7 +175,7 @@ export class DensityPoints {
     });
   }
 
-  /** The cells that are not empty, at most `limit` of them: the cells with the largest coverage. */
+  /** Returns the cells that are not empty. If they are more than `limit`, only the cells with the largest coverage are returned. */
   points(limit: number): DensityPoint[] {
     const { level, column, row, width } = this.#window;
     const side = 2 ** level;

@@ -4,60 +4,61 @@ import { DensityCells } from './density-cells.js';
 import { countedBoxOf, countedPaintOf, CoveredCells, type CountedKind } from './covered-cells.js';
 
 /**
- * Shapes whose box has a shorter diagonal than this, in pixels, are not drawn but counted in a density: the share of each pixel that they
- * cover, by color and group.
+ * Shapes whose box has a shorter diagonal than this, in pixels, are not drawn. They are counted in a density instead: the share of each
+ * pixel that shapes cover, by color and group.
  */
 export const densityBelow = 4;
 
-/** Side of a tile of densities in cells. A cell is a pixel of the picture at the same scale. */
+/** Side of a tile of densities in cells. A cell is as large as a pixel of a picture at the same scale. */
 export const densityTileSide = 256;
 
-/** Number of tiles along each side of a block. Tiles are stored in blocks. */
+/** Number of tiles along each side of a block. Tiles are stored in blocks of neighboring tiles. */
 export const blockSideTiles = 4;
 
 /** Maximum number of levels. Their cells have sides of 1 to 2 ** 20 base-layer pixels. */
 export const densityLevels = 21;
 
-/** Maximum number of classes. Further ones are counted in the first class of the same group. */
+/** Maximum number of classes. Shapes of further classes are counted in the first class of the same group. */
 const maxClasses = 4096;
 
-/** Shapes or lines of the same color and group, which are counted together. */
+/** The fills and lines of one color and group, which are counted together. */
 export interface DensityClass {
-  /** `null`: no group. `undefined`: several groups, which are visible only if all groups are. */
+  /** `null` if the shapes have no group. `undefined` if the class has several groups; it is then visible only if all groups are. */
   group: string | null | undefined;
   color: PaintColor;
 }
 
-/** Number of tile keys for each row of tiles; see {@link tileKey}. */
+/** Number of keys that {@link tileKey} reserves for each row of tiles. */
 const keysPerRow = 2 ** 20;
 
-/** The key of a tile of a level. */
+/** Makes the key of a tile from its position among the tiles of a level. */
 export function tileKey(column: number, row: number): number {
   return row * keysPerRow + column;
 }
 
-/** Column and row of {@link tileKey}. */
+/** Returns the column and row of a tile from its {@link tileKey}. */
 export function tileAddress(key: number): { column: number; row: number } {
   return { column: key % keysPerRow, row: Math.floor(key / keysPerRow) };
 }
 
 /** Densities of a set of elements at one scale. */
 export interface DensityLevel {
-  /** At level 0 a cell is one base-layer pixel; each further level doubles its side. */
+  /** At level 0, a cell is one base-layer pixel. Each further level doubles the side of a cell. */
   level: number;
+  /** The tiles that are not empty, by {@link tileKey}. */
   tiles: Map<number, DensityCells>;
 }
 
-/** The first level at which an element with a box of this diagonal (base-layer pixels) is counted instead of drawn. */
-export function firstDensityLevel(size: number): number {
+/** Finds the first level at which an element is counted instead of drawn. @param diagonal the diagonal of the element's box in base-layer pixels. */
+export function firstDensityLevel(diagonal: number): number {
   let level = 0;
-  for (let limit = densityBelow; size >= limit && level < densityLevels; limit *= 2) level += 1;
+  for (let limit = densityBelow; diagonal >= limit && level < densityLevels; limit *= 2) level += 1;
   return level;
 }
 
 /**
  * Counts elements in densities. An element counts as the ellipse in its box, a rectangle as its box, and an open line as the two
- * diagonals of its box. At a size below {@link densityBelow} pixels the difference is invisible.
+ * diagonals of its box. At a size below {@link densityBelow} pixels, the difference is invisible.
  */
 export class DensityCounter {
   readonly classes: DensityClass[] = [];
@@ -66,8 +67,8 @@ export class DensityCounter {
   readonly #coveredCells = new CoveredCells();
 
   /**
-   * Counts each element of a pack at the first level at which it is small enough. With `onlyLevel`, counts the elements that are small
-   * enough for that level, all at that level.
+   * Counts each element of a pack at the first level at which the element is small enough. With `onlyLevel`, all elements that are small
+   * enough for that level are counted at that level, and other elements are not counted.
    */
   add(marks: PackMarks, onlyLevel?: number): void {
     const paints = marks.appearances.map((appearance) => this.#toClassPaint(appearance));
@@ -106,7 +107,7 @@ export class DensityCounter {
     if (index < maxClasses) this.classes.push({ group, color });
     else index = this.classes.findIndex((other) => other.group === group);
     if (index < 0) {
-      // There are too many groups, so this one shares a class with others.
+      // There are too many groups, so this group shares a class with others.
       index = maxClasses;
       this.classes[maxClasses] ??= { group: undefined, color };
     }
@@ -114,32 +115,35 @@ export class DensityCounter {
     return index;
   }
 
-  /** The densities at one level, as {@link add} with `onlyLevel` counted them. */
+  /** Returns the densities of the level for which {@link add} was called with `onlyLevel`. */
   densityLevel(level: number): DensityLevel {
     return { level, tiles: this.#tilesByLevel[level] ?? new Map<number, DensityCells>() };
   }
 
   /**
-   * All levels, starting with the finest that has cells. Each level is the finer one at half its size, plus the elements first counted at
-   * this level. At the last level, everything is in one cell and no elements are added. Can be called only once.
+   * Yields all levels, from the finest level that has cells. A level consists of the next finer level at half its size, and the elements that
+   * are counted first at this level. The last level has everything in one cell, and no further elements to add. Can be called only once.
    */
   *pyramid(): Generator<DensityLevel> {
     let tiles = new Map<number, DensityCells>();
     for (let level = 0; level < densityLevels; level += 1) {
-      const firstCounted = this.#tilesByLevel[level];
-      if (firstCounted !== undefined) mergeTiles(tiles, firstCounted);
+      const newTiles = this.#tilesByLevel[level];
+      if (newTiles !== undefined) mergeTiles(tiles, newTiles);
       this.#tilesByLevel[level] = new Map<number, DensityCells>();
       if (tiles.size > 0) yield { level, tiles };
-      const hasAllElements = this.#tilesByLevel.slice(level + 1).every((later) => later === undefined || later.size === 0);
+      const hasAllElements = this.#tilesByLevel.slice(level + 1).every((laterTiles) => laterTiles === undefined || laterTiles.size === 0);
       if (hasAllElements && isOneCell(tiles)) return;
       tiles = toCoarserTiles(tiles);
     }
   }
 }
 
+/** How an element is counted. */
 interface ClassPaint {
   kind: CountedKind;
+  /** Index of the class of the fill. */
   fill: number | null;
+  /** Index of the class of the line. */
   line: number | null;
   lineWidth: number;
 }
@@ -162,7 +166,7 @@ function mergeTiles(target: Map<number, DensityCells>, from: Map<number, Density
   }
 }
 
-/** Whether all cells are the first cell, or there are none. */
+/** Whether no cell except the first one of the first tile is covered. */
 function isOneCell(tiles: Map<number, DensityCells>): boolean {
   if (tiles.size === 0) return true;
   if (tiles.size > 1) return false;
@@ -171,10 +175,10 @@ function isOneCell(tiles: Map<number, DensityCells>): boolean {
 
 /** Adds up the cells of tiles to the tiles of the next coarser level. */
 function toCoarserTiles(tiles: Map<number, DensityCells>): Map<number, DensityCells> {
-  const result = new Map<number, DensityCells>();
+  const coarserTiles = new Map<number, DensityCells>();
   for (const [key, cells] of tiles) {
     const { column, row } = tileAddress(key);
-    cells.addToCoarserTile(cellsAt(result, tileKey(column >> 1, row >> 1)), ((row & 1) << 15) + ((column & 1) << 7));
+    cells.addToCoarserTile(cellsAt(coarserTiles, tileKey(column >> 1, row >> 1)), ((row & 1) << 15) + ((column & 1) << 7));
   }
-  return result;
+  return coarserTiles;
 }

@@ -3,21 +3,22 @@ import { colorNumber, groupColor, splitColor, type PaintColor } from '../colors.
 import type { DensityPoint } from './density-layer.js';
 import { weightAt, type CellSums, type SumsKind } from './value-sums.js';
 
-/** The colors of values. */
+/** The scale that maps values to colors. */
 export interface ValueScale {
-  /** The number that was subtracted from the values, so that they need few digits. */
+  /** The number that was subtracted from the values, so that the differences need few digits. */
   subtrahend: number;
   low: number;
   high: number;
-  /** Equally spaced colors from `low` to `high`. */
+  /** Equally spaced colors from `low` to `high`, as numbers. */
   colors: Int32Array;
 }
 
-/** Sums to draw, and how. */
+/** Sums to draw, and how to draw them. */
 export interface DrawnSums {
   kind: SumsKind;
-  /** Cells of the level of the picture, or of a coarser one. */
+  /** The sums. Their cells are as large as the pixels of the picture, or larger. */
   cells: CellSums;
+  /** Factor by which the weights of cells are multiplied. */
   gain: number;
   /** `null` if the sums are colors. */
   scale: ValueScale | null;
@@ -30,7 +31,7 @@ const [noneRed, noneGreen, noneBlue] = groupColor(null);
 /** Color of shapes without a value, as a number. */
 export const noneColor = colorNumber(groupColor(null));
 
-/** Color of a value from which `subtrahend` has been subtracted, as a number. */
+/** Returns the color of a value, as a number. @param value the value minus `subtrahend`. */
 export function colorOfValue({ subtrahend, low, high, colors }: ValueScale, value: number): number {
   if (Number.isNaN(value)) return noneColor;
   // All terms are halved, because the difference of two large numbers could overflow.
@@ -38,59 +39,59 @@ export function colorOfValue({ subtrahend, low, high, colors }: ValueScale, valu
   return colors[Math.round(Math.min(1, Math.max(0, share)) * (colors.length - 1))]!;
 }
 
-/** The color of a cell, without its opacity. @param at position of the cell's sums in `sums` */
-function colorOfCell({ kind, cells: { sums, level }, scale, showsCount }: DrawnSums, at: number): PaintColor {
+/** Computes the color of a cell, without its opacity. @param offset offset of the cell's sums in `sums`. */
+function colorOfCell({ kind, cells: { sums, level }, scale, showsCount }: DrawnSums, offset: number): PaintColor {
   if (scale === null) {
-    const weight = sums[at + 3]!;
-    return [sums[at]! / weight, sums[at + 1]! / weight, sums[at + 2]! / weight, 1];
+    const weight = sums[offset + 3]!;
+    return [sums[offset]! / weight, sums[offset + 1]! / weight, sums[offset + 2]! / weight, 1];
   }
-  const [withValue, withoutValue] = [sums[at + 1]!, sums[at + 2]!];
+  const [amountWithValue, amountWithoutValue] = [sums[offset + 1]!, sums[offset + 2]!];
   if (kind === 'heat' && showsCount) {
-    return [...splitColor(colorOfValue({ ...scale, subtrahend: 0 }, ((withValue + withoutValue) / 4 ** level) * 1e6)), 1];
+    return [...splitColor(colorOfValue({ ...scale, subtrahend: 0 }, ((amountWithValue + amountWithoutValue) / 4 ** level) * 1e6)), 1];
   }
-  if (withValue === 0) return [noneRed, noneGreen, noneBlue, 1];
-  const [red, green, blue] = splitColor(colorOfValue(scale, sums[at]! / withValue));
+  if (amountWithValue === 0) return [noneRed, noneGreen, noneBlue, 1];
+  const [red, green, blue] = splitColor(colorOfValue(scale, sums[offset]! / amountWithValue));
   if (kind === 'heat') return [red, green, blue, 1];
-  const shareWithValue = withValue / (withValue + withoutValue);
+  const shareWithValue = amountWithValue / (amountWithValue + amountWithoutValue);
   const mix = (channel: number, none: number) => channel * shareWithValue + none * (1 - shareWithValue);
   return [mix(red, noneRed), mix(green, noneGreen), mix(blue, noneBlue), 1];
 }
 
-/** Draws sums over a canvas. Cells of heat maps are opaque; other cells have the opacity 1 - exp(-gain × weight). */
-export function drawSums(canvas: Canvas, drawn: DrawnSums): void {
-  const { kind, cells, gain } = drawn;
+/** Draws sums over a canvas. Cells of heat maps are opaque. Other cells have the opacity 1 - exp(-gain × weight). */
+export function drawSums(canvas: Canvas, drawnSums: DrawnSums): void {
+  const { kind, cells, gain } = drawnSums;
   const { left, top, scale, width, height } = canvas.view;
   const shrink = cells.level - Math.round(Math.log2(scale));
   const [firstColumn, firstRow] = [Math.round(left / scale), Math.round(top / scale)];
-  const colors = new Map<number, PaintColor>();
+  const colorsByOffset = new Map<number, PaintColor>();
   for (let row = 0; row < height; row += 1) {
     const cellRow = ((firstRow + row) >> shrink) - cells.row;
     for (let column = 0; column < width; column += 1) {
-      const at = (cellRow * cells.width + ((firstColumn + column) >> shrink) - cells.column) * 4;
-      const weight = weightAt(kind, cells.sums, at);
+      const offset = (cellRow * cells.width + ((firstColumn + column) >> shrink) - cells.column) * 4;
+      const weight = weightAt(kind, cells.sums, offset);
       if (weight === 0) continue;
-      let color = colors.get(at);
+      let color = colorsByOffset.get(offset);
       if (color === undefined) {
-        const [red, green, blue] = colorOfCell(drawn, at);
+        const [red, green, blue] = colorOfCell(drawnSums, offset);
         color = [red, green, blue, kind === 'heat' ? 1 : 1 - Math.exp(-gain * weight)];
-        if (shrink > 0) colors.set(at, color);
+        if (shrink > 0) colorsByOffset.set(offset, color);
       }
       canvas.paintPixel(column, row, color);
     }
   }
 }
 
-/** The cells that are not empty, for vector tiles, at most `limit` of them: the cells with the largest coverage. */
-export function pointsOfSums(drawn: DrawnSums, limit: number): DensityPoint[] {
-  const { kind, cells } = drawn;
+/** Returns the cells that are not empty, for vector tiles. If they are more than `limit`, only the cells with the largest coverage are returned. */
+export function pointsOfSums(drawnSums: DrawnSums, limit: number): DensityPoint[] {
+  const { kind, cells } = drawnSums;
   const side = 2 ** cells.level;
   const points: DensityPoint[] = [];
-  for (let at = 0, i = 0; at < cells.sums.length; at += 4, i += 1) {
-    const coverage = weightAt(kind, cells.sums, at);
+  for (let offset = 0, i = 0; offset < cells.sums.length; offset += 4, i += 1) {
+    const coverage = weightAt(kind, cells.sums, offset);
     if (coverage === 0) continue;
     const x = (cells.column + (i % cells.width) + 0.5) * side;
     const y = (cells.row + Math.floor(i / cells.width) + 0.5) * side;
-    points.push({ x, y, coverage, group: undefined, color: colorOfCell(drawn, at) });
+    points.push({ x, y, coverage, group: undefined, color: colorOfCell(drawnSums, offset) });
   }
   return points.length > limit ? points.sort((a, b) => b.coverage - a.coverage).slice(0, limit) : points;
 }

@@ -8,30 +8,32 @@ import type { LevelCrowding } from './density-gain.js';
 import type { CellWindow } from './density-layer.js';
 
 /**
- * The sums of a cell, up to four, depending on their kind:
+ * The kind decides which numbers are added up for a cell. The weight of a shape in a cell is the covered share times the alpha of its color.
  *
- * - `colors`: red, green and blue, multiplied by the weight, and the weight, which is the covered share times the alpha of its color.
- * - `values`: values multiplied by the weight, the weight of shapes with a value, and the weight of shapes without a value.
- * - `heat`: values, the number of shapes with a value, and the number of shapes without one. The centers of their boxes are in the cell.
+ * - `colors`: red × weight, green × weight, blue × weight, and weight.
+ * - `values`: value × weight, the weight of shapes with a value, and the weight of shapes without a value.
+ * - `heat`: value, the number of shapes with a value, and the number of shapes without a value. A shape counts in the cell that contains the
+ *   center of its box.
  */
 export type SumsKind = 'colors' | 'values' | 'heat';
 
-/** Sums of the cells of a rectangle, row by row, with four numbers for each cell; see {@link SumsKind}. */
+/** The sums of the cells of a rectangle. */
 export interface CellSums extends CellWindow {
+  /** Four numbers for each cell, row by row. See {@link SumsKind} for their meaning. */
   sums: Float32Array;
 }
 
-/** Marks an element that keeps its own colors. Other values are colors as `colorNumber` makes them. */
+/** Takes the place of a color number for an element that keeps its own colors. See `colorNumber` for other numbers. */
 export const ownColor = -1;
 
-/** Elements of a pack with their values, as in `WindowValues`, or with colors. */
+/** Elements of a pack with their values, see `WindowValues`, and their colors. */
 export interface ValuedMarks extends Pick<PackMarks, 'boxes' | 'appearanceIndices' | 'appearances'> {
   values: Float32Array;
-  /** `null`: all have their own colors. */
+  /** The color number of each element. `null` if all elements have their own colors. */
   colors: Int32Array | null;
 }
 
-/** Elements to add up, and how. */
+/** Elements to add up, and how to add them up. */
 export interface SumsInput extends GroupStyle {
   packs: readonly ValuedMarks[];
   kind: SumsKind;
@@ -39,8 +41,9 @@ export interface SumsInput extends GroupStyle {
 }
 
 /**
- * Adds elements that are too small to be drawn. Each is added to the finest grid at whose level it is small enough. Grids are in
- * ascending order of their levels.
+ * Adds up elements that are too small to be drawn. Each element is added to the finest grid at whose level the element is small enough.
+ *
+ * @param grids in ascending order of their levels.
  */
 export function addSums({ packs, kind, mode, groupColors, groups }: SumsInput, grids: readonly CellSums[]): void {
   const coveredCells = new CoveredCells();
@@ -64,12 +67,12 @@ export function addSums({ packs, kind, mode, groupColors, groups }: SumsInput, g
       const { level, sums } = grid;
       if (kind === 'heat') {
         const side = 2 ** level;
-        const at = sumsOffset(grid, Math.floor((box.lowX + box.highX) / 2 / side), Math.floor((box.lowY + box.highY) / 2 / side));
-        if (at < 0) continue;
-        if (Number.isNaN(value)) sums[at + 2]! += 1;
+        const offset = sumsOffset(grid, Math.floor((box.lowX + box.highX) / 2 / side), Math.floor((box.lowY + box.highY) / 2 / side));
+        if (offset < 0) continue;
+        if (Number.isNaN(value)) sums[offset + 2]! += 1;
         else {
-          sums[at]! += value;
-          sums[at + 1]! += 1;
+          sums[offset]! += value;
+          sums[offset + 1]! += 1;
         }
         continue;
       }
@@ -77,20 +80,20 @@ export function addSums({ packs, kind, mode, groupColors, groups }: SumsInput, g
       const color = colors?.[i] ?? ownColor;
       const shape = { kind: paint.kind, isFilled: fill !== null, lineWidth: line === null ? 0 : paint.lineWidth };
       coveredCells.addCoveredCells(shape, box, level, (isLine, column, row, coverage) => {
-        const at = sumsOffset(grid, column, row);
-        if (at < 0) return;
+        const offset = sumsOffset(grid, column, row);
+        if (offset < 0) return;
         const paintColor = (isLine ? line : fill) as PaintColor;
         const weight = coverage * paintColor[3];
         if (kind === 'colors') {
           const [red, green, blue] = color === ownColor ? paintColor : splitColor(color);
-          sums[at]! += red * weight;
-          sums[at + 1]! += green * weight;
-          sums[at + 2]! += blue * weight;
-          sums[at + 3]! += weight;
-        } else if (Number.isNaN(value)) sums[at + 2]! += weight;
+          sums[offset]! += red * weight;
+          sums[offset + 1]! += green * weight;
+          sums[offset + 2]! += blue * weight;
+          sums[offset + 3]! += weight;
+        } else if (Number.isNaN(value)) sums[offset + 2]! += weight;
         else {
-          sums[at]! += value * weight;
-          sums[at + 1]! += weight;
+          sums[offset]! += value * weight;
+          sums[offset + 1]! += weight;
         }
       });
     }
@@ -104,79 +107,81 @@ export function countSums({ input, fine, cells }: { input: SumsInput; fine: Cell
   return fine.level === cells.level ? grid : cropSums(input.kind, grid, cells);
 }
 
-/** Position of the sums of a cell; negative if the grid does not have it. */
-function sumsOffset({ column, row, width, height }: CellWindow, x: number, y: number): number {
-  const [across, down] = [x - column, y - row];
-  return across < 0 || down < 0 || across >= width || down >= height ? -1 : (down * width + across) * 4;
+/** Returns the offset of the sums of a cell. Negative if the cell is not in the grid. */
+function sumsOffset({ column, row, width, height }: CellWindow, cellColumn: number, cellRow: number): number {
+  const [x, y] = [cellColumn - column, cellRow - row];
+  return x < 0 || y < 0 || x >= width || y >= height ? -1 : (y * width + x) * 4;
 }
 
-/** Levels of sums of the same area, from the finest one on. */
+/** Sums of the same area at several levels, finest first. */
 export interface SumsPyramid {
   kind: SumsKind;
   grids: readonly CellSums[];
 }
 
-/** Adds each level to the next coarser one. @returns how crowded each level is. */
+/** Adds each level to the next coarser level. @returns how crowded each level is. */
 export function completeSums({ kind, grids }: SumsPyramid): LevelCrowding[] {
   for (let i = 0; i + 1 < grids.length; i += 1) addToCoarser(grids[i]!, grids[i + 1]!, coarseningFactor(kind, 1));
   return grids.map(({ level, sums }) => {
-    const crowd = { level, sum: 0, squares: 0 };
-    for (let at = 0; at < sums.length; at += 4) {
-      const weight = weightAt(kind, sums, at);
-      crowd.sum += weight;
-      crowd.squares += weight * weight;
+    const crowding = { level, sum: 0, squares: 0 };
+    for (let offset = 0; offset < sums.length; offset += 4) {
+      const weight = weightAt(kind, sums, offset);
+      crowding.sum += weight;
+      crowding.squares += weight * weight;
     }
-    return crowd;
+    return crowding;
   });
 }
 
-/** Weight of the shapes in a cell. */
-export function weightAt(kind: SumsKind, sums: Float32Array, at: number): number {
-  return kind === 'colors' ? sums[at + 3]! : sums[at + 1]! + sums[at + 2]!;
+/** Returns the weight of the shapes in a cell. @param offset offset of the cell's sums in `sums`. */
+export function weightAt(kind: SumsKind, sums: Float32Array, offset: number): number {
+  return kind === 'colors' ? sums[offset + 3]! : sums[offset + 1]! + sums[offset + 2]!;
 }
 
 /**
- * The factor for sums when cells are added to a cell of a coarser level. Covered shares are relative to the area of a cell; numbers of
- * shapes are not. @param levels the difference of the levels.
+ * Returns the factor for sums that are added to a cell of a coarser level. Covered shares are relative to the area of a cell, so they are
+ * divided by the ratio of the areas. Numbers of shapes stay the same.
+ *
+ * @param levelDifference number of levels by which the cell is coarser.
  */
-function coarseningFactor(kind: SumsKind, levels: number): number {
-  return kind === 'heat' ? 1 : 4 ** -levels;
+function coarseningFactor(kind: SumsKind, levelDifference: number): number {
+  return kind === 'heat' ? 1 : 4 ** -levelDifference;
 }
 
 function addToCoarser(from: CellSums, target: CellSums, factor: number): void {
   const shrink = target.level - from.level;
   for (let row = 0; row < from.height; row += 1) {
     for (let column = 0; column < from.width; column += 1) {
-      const source = (row * from.width + column) * 4;
-      const at = sumsOffset(target, (from.column + column) >> shrink, (from.row + row) >> shrink);
-      if (at < 0) continue;
-      for (let i = 0; i < 4; i += 1) target.sums[at + i]! += from.sums[source + i]! * factor;
+      const sourceOffset = (row * from.width + column) * 4;
+      const offset = sumsOffset(target, (from.column + column) >> shrink, (from.row + row) >> shrink);
+      if (offset < 0) continue;
+      for (let i = 0; i < 4; i += 1) target.sums[offset + i]! += from.sums[sourceOffset + i]! * factor;
     }
   }
 }
 
-/** An empty grid. @param isShared whether threads work on the same memory, instead of on copies. */
+/** Creates an empty grid. @param isShared whether threads work on the grid's memory instead of on a copy. */
 export function newSums(window: CellWindow, { isShared = false } = {}): CellSums {
   const length = window.width * window.height * 4;
   const bytes = length * Float32Array.BYTES_PER_ELEMENT;
   return { ...window, sums: isShared ? new Float32Array(new SharedArrayBuffer(bytes)) : new Float32Array(length) };
 }
 
-/** The sums of the cells of a rectangle, from a grid of the same level or a finer one. */
+/** Computes the sums of the cells of a rectangle from a grid of the same level or of a finer level. */
 export function cropSums(kind: SumsKind, from: CellSums, window: CellWindow): CellSums {
   const shrink = window.level - from.level;
   const factor = coarseningFactor(kind, shrink);
-  const cropped = newSums(window);
+  const croppedSums = newSums(window);
   const first = { column: window.column * 2 ** shrink - from.column, row: window.row * 2 ** shrink - from.row };
   const [left, top] = [Math.max(0, first.column), Math.max(0, first.row)];
   const right = Math.min(from.width, first.column + window.width * 2 ** shrink);
   const bottom = Math.min(from.height, first.row + window.height * 2 ** shrink);
   for (let row = top; row < bottom; row += 1) {
     for (let column = left; column < right; column += 1) {
-      const source = (row * from.width + column) * 4;
-      const at = (((row - first.row) >> shrink) * window.width + ((column - first.column) >> shrink)) * 4;
-      for (let i = 0; i < 4; i += 1) cropped.sums[at + i]! += from.sums[source + i]! * factor;
+      const sourceOffset = (row * from.width + column) * 4;
+      const offset = (((row - first.row) >> shrink) * window.width + ((column - first.column) >> shrink)) * 4;
+      for (let i = 0; i < 4; i += 1) croppedSums.sums[offset + i]! += from.sums[sourceOffset + i]! * factor;
     }
   }
-  return cropped;
+  return croppedSums;
 }
