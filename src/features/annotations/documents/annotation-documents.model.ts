@@ -37,7 +37,10 @@ export interface StoredAnnotation extends StateDocument {
   name: string | null;
   words: string[];
   hasAttributes: boolean;
-  /** Name of the batch in which the annotation was created. The field is removed some time after the batch is committed (see `AnnotationBatches`). */
+  /**
+   * Name of the batch in which the annotation was created. The field is removed some time after the batch is committed (see
+   * `AnnotationBatches`).
+   */
   batch?: string;
   /** When the content of the item's file last changed after the annotation was created. */
   fileChanged?: Date;

@@ -46,7 +46,10 @@ export interface AnnotationVersionRecord extends AnnotationState {
 
 /** Conditions that the annotations in a list must meet, all of them together. */
 export interface AnnotationFilter {
-  /** True (default): only active annotations. False: only deleted annotations. `null`: active and deleted ones, and also those of hidden items. */
+  /**
+   * True (default): only active annotations. False: only deleted annotations. `null`: active and deleted ones, and also those of hidden
+   * items.
+   */
   active?: boolean | null;
   itemIds?: readonly string[];
   /** Only annotations of this item. `itemIds` is a further condition. `null`: no annotations at all. */

@@ -30,7 +30,10 @@ interface IntentionDocument {
 
 /** Delay in milliseconds before a failed change is continued. */
 const retryMs = 5000;
-/** After this many milliseconds, another process continues a change, even if the first one may still be working on it. Carrying out a change twice does no harm. */
+/**
+ * After this many milliseconds, another process continues a change, even if the first one may still be working on it. Carrying out a change
+ * twice does no harm.
+ */
 const staleMs = 10 * 60_000;
 
 /** Options of {@link BulkChanges}. */
@@ -125,7 +128,10 @@ export class BulkChanges {
         yield { ...permitted, itemIds };
   }
 
-  /** Continues a failed change later. The client was told that the change failed, but the change may be half done and the client may never repeat it. */
+  /**
+   * Continues a failed change later. The client was told that the change failed, but the change may be half done and the client may never
+   * repeat it.
+   */
   #retryLater(intention: IntentionDocument): void {
     const timer = setTimeout(() => {
       this.#timers.delete(timer);

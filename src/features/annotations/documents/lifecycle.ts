@@ -32,7 +32,11 @@ export class AnnotationLifecycle {
     private readonly writer: AnnotationWriter,
   ) {}
 
-  /** Creates annotations from a body. The caller's right must have been checked before. @returns `skippedCount`: number of GeoJSON features without a shape. */
+  /**
+   * Creates annotations from a body. The caller's right must have been checked before.
+   *
+   * @returns `skippedCount`: number of GeoJSON features without a shape.
+   */
   async create(
     item: ItemRecord,
     body: BodySource,

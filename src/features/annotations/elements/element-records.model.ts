@@ -6,7 +6,10 @@ import type { OwnCollections } from '../../../core/database/own-collections.js';
 import { LargeImageError } from '../../../errors.js';
 import { announceStep } from '../../../core/steps.js';
 
-/** Maximum number of bytes of text in one document of a pack. Longer texts continue in further documents, because MongoDB limits a document to 16 MiB. */
+/**
+ * Maximum number of bytes of text in one document of a pack. Longer texts continue in further documents, because MongoDB limits a document
+ * to 16 MiB.
+ */
 const pieceBytes = 8 * 1024 * 1024;
 /** Documents are inserted in messages of about this many bytes. A server accepts up to 48 MB. */
 const messageBytes = 2 * 1024 * 1024;

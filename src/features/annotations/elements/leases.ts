@@ -46,7 +46,11 @@ export class FamilyLease {
     return new FamilyLease(records, family, id);
   }
 
-  /** Leases an existing family. @throws LargeImageError `unavailable` if a sweep of the family does not end, or if the family no longer exists. */
+  /**
+   * Leases an existing family.
+   *
+   * @throws LargeImageError `unavailable` if a sweep of the family does not end, or if the family no longer exists.
+   */
   static async leaseFamily(records: ElementRecords, family: string, ids: IdMaker): Promise<FamilyLease> {
     const id = newLeaseId(ids);
     const deadline = Date.now() + maxWaitMs;

@@ -12,34 +12,35 @@ interface BatchDocument {
 }
 
 /**
- * How long annotations keep the name of their batch after it was committed, in milliseconds. Without this delay, a query that began
- * before the commit would see only some of them.
+ * Time in milliseconds for which annotations keep the name of their batch after the commit. Without this delay, a query that began before
+ * the commit would see only some of the annotations.
  */
 const keepNameMs = 10_000;
-/** A batch that is unfinished after this many milliseconds was left by a process that has died, perhaps on another machine. */
+/** A batch that is unfinished after this many milliseconds counts as left by a process that has died, perhaps on another machine. */
 const staleMs = 10 * 60_000;
-/** How long the document of an aborted batch is kept, in milliseconds, in case its process still runs and tries to commit the batch. */
+/** Time in milliseconds for which the document of an aborted batch is kept, in case its process still runs and tries to commit the batch. */
 const keepAbortedMs = 24 * 60 * 60_000;
 
 /**
- * Batches of annotations that become visible together. Each annotation has the name of its batch, and is invisible until one atomic write
- * creates the document of that name. Some time later the name is removed from the annotations, and the document is removed.
+ * Batches of annotations that become visible together. Each annotation has the name of its batch. All annotations of a batch are invisible
+ * until one atomic write creates the document of the batch. Some time later, the name is removed from the annotations, and the document is
+ * removed.
  */
 export class AnnotationBatches {
   readonly #timers = new Set<NodeJS.Timeout>();
 
   constructor(
-    private readonly own: OwnCollections,
+    private readonly ownCollections: OwnCollections,
     private readonly annotations: Model<StoredAnnotation>,
   ) {}
 
   get #documents() {
-    return this.own.collection<BatchDocument>('annotation_batch');
+    return this.ownCollections.collection<BatchDocument>('annotation_batch');
   }
 
-  /** Makes a name for a new batch, which contains the name of this process. */
+  /** Makes a name for a new batch. The name contains the name of this process. */
   makeBatchName(): string {
-    return `${processName()}:${new this.own.connection.base.Types.ObjectId().toHexString()}`;
+    return `${processName()}:${new this.ownCollections.connection.base.Types.ObjectId().toHexString()}`;
   }
 
   /** Makes a batch visible, after all its annotations were written. @throws an error if another process has aborted the batch. */
@@ -48,14 +49,14 @@ export class AnnotationBatches {
     announceStep('annotation:list-committed');
     const timer = setTimeout(() => {
       this.#timers.delete(timer);
-      // If this fails, the next cleanup does it.
+      // If this fails, the next cleanup removes the name.
       this.#removeBatchName(batch).catch(() => undefined);
     }, keepNameMs);
     timer.unref();
     this.#timers.add(timer);
   }
 
-  /** Removes the annotations of a batch that were already written, unless the batch was committed. @returns their number. */
+  /** Removes the annotations that were written for a batch, unless the batch was committed. @returns the number of removed annotations. */
   async abort(batch: string): Promise<number> {
     try {
       await this.#documents.insertOne({ _id: batch, state: 'aborted', at: new Date() });
@@ -72,41 +73,41 @@ export class AnnotationBatches {
   async isCommitted(batch: string): Promise<boolean> {
     const state = await this.#findState(batch);
     if (state !== null) return state === 'committed';
-    // A batch without a document was either committed long ago, so that no annotation has its name, or is not yet complete.
+    // If a batch has no document, it either was committed long ago, so that no annotation has its name anymore, or is not complete yet.
     return (await this.annotations.exists({ batch })) === null;
   }
 
   /** Creates a filter for annotations that are visible now. */
   async createVisibleFilter(): Promise<QueryFilter<StoredAnnotation>> {
-    const committed = await this.#documents.find({ state: 'committed' }).toArray();
-    if (committed.length === 0) return { batch: null } as QueryFilter<StoredAnnotation>;
-    return { batch: { $in: [null, ...committed.map(({ _id }) => _id)] } } as QueryFilter<StoredAnnotation>;
+    const committedBatches = await this.#documents.find({ state: 'committed' }).toArray();
+    if (committedBatches.length === 0) return { batch: null } as QueryFilter<StoredAnnotation>;
+    return { batch: { $in: [null, ...committedBatches.map(({ _id }) => _id)] } } as QueryFilter<StoredAnnotation>;
   }
 
-  /** Removes the name of a committed batch from its annotations, then the document of the batch. */
+  /** Removes the name of a committed batch from its annotations, and then removes the document of the batch. */
   async #removeBatchName(batch: string): Promise<void> {
     await this.annotations.updateMany({ batch }, { $unset: { batch: 1 } });
     announceStep('annotation:list-settled');
     await this.#documents.deleteOne({ _id: batch });
   }
 
-  /** Finds aborted batches, and unfinished ones whose process has ended or that were begun long ago. */
+  /** Finds aborted batches, and unfinished batches whose process has ended or that were begun long ago. */
   async #findStaleBatches(now: number): Promise<string[]> {
-    const stale: string[] = [];
+    const staleBatches: string[] = [];
     for (const batch of await this.#listBatchNames()) {
       const state = await this.#findState(batch);
-      const started = new this.own.connection.base.Types.ObjectId(batch.slice(-24)).getTimestamp().getTime();
-      const isAbandoned = hasEnded(batch) || started < now - staleMs;
-      if (state === 'aborted' || (state === null && isAbandoned)) stale.push(batch);
+      const startMs = new this.ownCollections.connection.base.Types.ObjectId(batch.slice(-24)).getTimestamp().getTime();
+      const isAbandoned = hasEnded(batch) || startMs < now - staleMs;
+      if (state === 'aborted' || (state === null && isAbandoned)) staleBatches.push(batch);
     }
-    return stale;
+    return staleBatches;
   }
 
   async #listBatchNames(): Promise<string[]> {
     return (await this.annotations.distinct('batch', { batch: { $ne: null } } as QueryFilter<StoredAnnotation>)) as string[];
   }
 
-  /** Counts the annotations that {@link AnnotationBatches.cleanUp} would remove. */
+  /** Counts the annotations that {@link cleanUp} would remove. */
   async countStale(now = Date.now()): Promise<number> {
     let count = 0;
     for (const batch of await this.#findStaleBatches(now)) count += await this.annotations.countDocuments({ batch });
@@ -114,18 +115,20 @@ export class AnnotationBatches {
   }
 
   /**
-   * Does what the processes of batches have left undone: removes the batch name from the annotations of committed batches, and the
-   * annotations of aborted or abandoned ones.
+   * Does what the processes of batches have left undone. Removes the batch name from the annotations of committed batches, and removes the
+   * annotations of aborted and abandoned batches.
    *
    * @returns the number of removed annotations.
    */
   async cleanUp(now = Date.now()): Promise<number> {
-    let removed = 0;
-    for (const batch of await this.#findStaleBatches(now)) removed += await this.abort(batch);
+    let removedCount = 0;
+    for (const batch of await this.#findStaleBatches(now)) removedCount += await this.abort(batch);
     await this.#documents.deleteMany({ state: 'aborted', at: { $lt: new Date(now - keepAbortedMs) } });
-    const committed = await this.#documents.find({ state: 'committed', at: { $lt: new Date(now - keepNameMs) } }).toArray();
-    for (const { _id } of committed) await this.#removeBatchName(_id);
-    return removed;
+    const settledBatches = await this.#documents
+      .find({ state: 'committed', at: { $lt: new Date(now - keepNameMs) } })
+      .toArray();
+    for (const { _id } of settledBatches) await this.#removeBatchName(_id);
+    return removedCount;
   }
 
   close(): void {

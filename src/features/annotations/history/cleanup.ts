@@ -10,11 +10,11 @@ import { idsPerQuery } from '../../../core/database/id-batches.js';
 import type { Sweep } from '../../../core/database/sweeper.js';
 import type { ElementFollower } from '../element-followers.js';
 
-/** Selects the old versions of {@link AnnotationCleanup.cleanUpOldVersions}. */
+/** Selects the versions that {@link AnnotationCleanup.cleanUpOldVersions} cleans up. */
 export interface OldVersionsQuery {
-  /** Versions are old when they were made more than this many days ago. */
+  /** A version is old if it was made more than this many days ago. */
   ageDays: number;
-  /** Number of former versions of each annotation to keep, newest first. */
+  /** Number of former versions of each annotation to keep, even if they are old. The newest versions are kept. */
   keepCount: number;
   /** Whether old versions are removed, or only counted. */
   shouldRemove: boolean;
@@ -25,16 +25,17 @@ export interface OldVersionsQuery {
 export interface OldVersionsReport {
   /** Number of annotations that are not deleted. */
   active: number;
-  /** Number of former versions to keep. */
+  /** Number of former versions that are kept. */
   recentVersions: number;
-  /** Number of old former versions, except those to keep. */
+  /** Number of former versions that are removed or would be removed. */
   oldVersions: number;
   /** Number of old versions of annotations whose item no longer exists. */
   fromDeletedItems: number;
-  /** Number of unreachable versions: from writes whose process was killed, and of annotations that no longer exist. */
+  /** Number of unreachable versions: those of annotations that no longer exist, and those from writes whose process was killed. */
   abandonedVersions: number;
+  /** Number of removed versions, except abandoned ones. Absent if versions were only counted. */
   removedVersions?: number;
-  /** False if the work takes longer than clients wait, and continues. The numbers then cover only the work until now. */
+  /** False if the cleanup takes longer than clients wait, and continues. The other numbers then cover only the work until now. */
   complete?: false;
 }
 
@@ -51,7 +52,7 @@ const dayMs = 24 * 60 * 60 * 1000;
 
 /** Removes old versions of annotations, and leftovers of writes whose process was killed. */
 export class AnnotationCleanup {
-  /** Running cleanups that clients have requested, by their parameters. */
+  /** The running cleanups that clients have requested, by their parameters. */
   readonly #requestedCleanups = new Map<string, { report: OldVersionsReport; work: Promise<void> }>();
   readonly #oneAtATime = pLimit(1);
   readonly #closing = sharedAbortController();
@@ -59,10 +60,10 @@ export class AnnotationCleanup {
   constructor(private readonly options: AnnotationCleanupOptions) {}
 
   /**
-   * Counts, and on request removes: versions and elements that cannot be reached, old annotations of items that no longer exist, and
-   * old former versions of each annotation, except the newest `keepCount`.
+   * Counts unreachable versions and elements, old annotations of items that no longer exist, and old former versions of each annotation,
+   * except the newest `keepCount`. Removes all of these if `shouldRemove` is set.
    *
-   * @throws InvalidError
+   * @throws InvalidError for parameters out of range.
    */
   async cleanUpOldVersions({ signal, ...query }: OldVersionsQuery): Promise<OldVersionsReport> {
     const report = createReport(query);
@@ -72,9 +73,9 @@ export class AnnotationCleanup {
 
   /**
    * Like {@link AnnotationCleanup.cleanUpOldVersions}, but returns within the time that clients wait. If the cleanup takes longer, it
-   * continues, and further requests with the same parameters wait for it.
+   * continues, and further requests with the same parameters wait for the same cleanup.
    *
-   * @throws InvalidError
+   * @throws InvalidError for parameters out of range.
    */
   async cleanUpOldVersionsInTime(query: Omit<OldVersionsQuery, 'signal'>): Promise<OldVersionsReport> {
     const key = JSON.stringify([query.shouldRemove, query.ageDays, query.keepCount]);
@@ -94,9 +95,9 @@ export class AnnotationCleanup {
     const work = this.#oneAtATime(() => this.#cleanUpAll({ ...query, signal }, report)).finally(() =>
       this.#requestedCleanups.delete(key),
     );
-    const pending = { report, work };
-    this.#requestedCleanups.set(key, pending);
-    return pending;
+    const cleanup = { report, work };
+    this.#requestedCleanups.set(key, cleanup);
+    return cleanup;
   }
 
   /** Stops the cleanups that clients have requested. */
@@ -105,22 +106,24 @@ export class AnnotationCleanup {
     await Promise.allSettled([...this.#requestedCleanups.values()].map(({ work }) => work));
   }
 
-  /** Cleans up, and updates the report meanwhile. */
+  /** Cleans up. The report is updated while the work runs. */
   async #cleanUpAll({ ageDays, keepCount, shouldRemove, signal }: OldVersionsQuery, report: OldVersionsReport): Promise<void> {
     const before = new Date(Date.now() - ageDays * dayMs);
-    // This comes first, because elements of the old versions that are removed below must not be counted as abandoned.
+    // This step comes first, so that elements of the versions that are removed below are not counted as abandoned.
     await this.cleanUpAbandoned({ shouldRemove, report, ...(signal && { signal }) });
-    let removed = 0;
-    for await (const { summary, itemIsGone } of this.#listAnnotations()) {
+    let removedCount = 0;
+    for await (const { summary, isItemGone } of this.#listAnnotations()) {
       signal?.throwIfAborted();
-      removed += await this.#cleanUpAnnotation(summary, { itemIsGone, before, keepCount, shouldRemove, report, signal });
+      removedCount += await this.#cleanUpAnnotation(summary, { isItemGone, before, keepCount, shouldRemove, report, signal });
     }
-    if (removed > 0) await this.#sweepElements({ shouldRemove, signal });
+    if (removedCount > 0) await this.#sweepElements({ shouldRemove, signal });
   }
 
   /**
-   * Counts, and on request removes, everything that cannot be reached: batches of annotations that were never finished, versions of
-   * annotations that no longer exist, and elements without an annotation or version. @returns the number of versions.
+   * Counts everything that cannot be reached: annotations of batches that were never finished, versions of annotations that no longer exist,
+   * and elements without an annotation or version. Removes all of these if `shouldRemove` is set.
+   *
+   * @returns the number of unreachable versions.
    */
   async cleanUpAbandoned({
     shouldRemove,
@@ -136,15 +139,14 @@ export class AnnotationCleanup {
     report.abandonedVersions += shouldRemove
       ? await model.annotationBatches.cleanUp()
       : await model.annotationBatches.countStale();
-    const orphans = await this.#cleanUpOrphans({ shouldRemove, ...(signal && { signal }) });
-    report.abandonedVersions += orphans;
+    report.abandonedVersions += await this.#cleanUpOrphans({ shouldRemove, ...(signal && { signal }) });
     const { abandoned } = await this.#sweepElements({ shouldRemove, signal });
     report.abandonedVersions += abandoned;
     return report.abandonedVersions;
   }
 
   /**
-   * Removes leftovers of killed processes: everything that cannot be reached, or only what is marked with the name of a process
+   * Removes leftovers of killed processes. With `full`, removes everything that cannot be reached; otherwise only records that name a process
    * that has ended.
    */
   readonly sweep: Sweep = async ({ full, signal }) => {
@@ -153,12 +155,12 @@ export class AnnotationCleanup {
     const annotationVersions = full ? await this.#cleanUpOrphans({ shouldRemove: true, signal }) : 0;
     const elementsOf = (family: string) => model.listElementsOfFamily(family);
     const families = await store.listAbandonedFamilies();
-    // A sweep of listed families also removes the leases of ended processes. A sweep of all families skips those without unused elements,
-    // and so would leave their leases.
-    const { removed } = await store.sweep(elementsOf, { families, signal });
-    const otherElements = full ? (await store.sweep(elementsOf, { signal })).removed : 0;
-    const derived = await followers.sweep(elementsOf, full ? undefined : families);
-    return { annotations, annotationVersions, annotationElements: removed + otherElements, ...derived };
+    // A sweep of these families also removes the leases of ended processes. A sweep of all families would skip families without unused
+    // elements, and so leave their leases.
+    const { removed: removedCount } = await store.sweep(elementsOf, { families, signal });
+    const otherCount = full ? (await store.sweep(elementsOf, { signal })).removed : 0;
+    const followerCounts = await followers.sweep(elementsOf, full ? undefined : families);
+    return { annotations, annotationVersions, annotationElements: removedCount + otherCount, ...followerCounts };
   };
 
   async #sweepElements({
@@ -177,63 +179,70 @@ export class AnnotationCleanup {
     return report;
   }
 
-  async *#listAnnotations(): AsyncGenerator<{ summary: AnnotationSummary; itemIsGone: boolean }> {
+  async *#listAnnotations(): AsyncGenerator<{ summary: AnnotationSummary; isItemGone: boolean }> {
     const { model, records } = this.options;
     let page = await model.listSummaries(null, idsPerQuery);
     while (page.length > 0) {
-      const items = new Set(await records.filterExistingItems([...new Set(page.map(({ itemId }) => itemId))]));
-      for (const summary of page) yield { summary, itemIsGone: !summary.hidden && !items.has(summary.itemId) };
+      const existingItemIds = new Set(await records.filterExistingItems([...new Set(page.map(({ itemId }) => itemId))]));
+      for (const summary of page) yield { summary, isItemGone: !summary.hidden && !existingItemIds.has(summary.itemId) };
       page = await model.listSummaries(page.at(-1)!.id, idsPerQuery);
     }
   }
 
-  /** Counts the versions of an annotation in the report, and on request removes old ones. @returns how many were removed. */
+  /**
+   * Counts the versions of an annotation in the report, and removes old versions if `shouldRemove` is set.
+   *
+   * @returns the number of removed versions.
+   */
   async #cleanUpAnnotation(
     summary: AnnotationSummary,
-    { itemIsGone, before, keepCount, shouldRemove, report, signal }: CleanupScope & { itemIsGone: boolean },
+    { isItemGone, before, keepCount, shouldRemove, report, signal }: CleanupScope & { isItemGone: boolean },
   ): Promise<number> {
     const { model } = this.options;
     const isOld = ({ updated }: { updated: Date }) => updated < before;
-    const addRemoved = (count: number) => {
+    const reportRemoved = (count: number) => {
       report.removedVersions = (report.removedVersions ?? 0) + count;
       return count;
     };
-    if (itemIsGone && isOld(summary)) {
-      const versions = 1 + (await model.formerVersions.count(summary.id, summary.version));
-      report.fromDeletedItems += versions;
-      return shouldRemove && (await model.remove(summary.id, summary.version)) ? addRemoved(versions) : 0;
+    if (isItemGone && isOld(summary)) {
+      const versionCount = 1 + (await model.formerVersions.count(summary.id, summary.version));
+      report.fromDeletedItems += versionCount;
+      return shouldRemove && (await model.remove(summary.id, summary.version)) ? reportRemoved(versionCount) : 0;
     }
     if (summary.active) report.active += 1;
     let versionIndex = 0;
     const countVersion = (version: { updated: Date }) => {
-      const counter = versionIndex >= keepCount && isOld(version) ? 'oldVersions' : 'recentVersions';
+      const category = versionIndex >= keepCount && isOld(version) ? 'oldVersions' : 'recentVersions';
       versionIndex += 1;
-      report[counter] += 1;
-      return counter;
+      report[category] += 1;
+      return category;
     };
-    // The record of a deleted annotation is kept as long as it has previous versions, which could not be reached without it.
+    // The record of a deleted annotation stays as long as previous versions stay, because they could not be reached without the record.
     const isEveryVersionOld = !summary.active && countVersion(summary) === 'oldVersions';
     let oldCount = isEveryVersionOld ? 1 : 0;
-    let removed = 0;
+    let removedCount = 0;
     for await (const page of model.formerVersions.listSummaries(summary.id, summary.version)) {
       signal?.throwIfAborted();
       const ids = page.filter((version) => countVersion(version) === 'oldVersions').map(({ id }) => id);
       oldCount += ids.length;
-      if (shouldRemove && !isEveryVersionOld) removed += addRemoved(await model.formerVersions.remove(ids));
+      if (shouldRemove && !isEveryVersionOld) removedCount += reportRemoved(await model.formerVersions.remove(ids));
     }
-    if (isEveryVersionOld && shouldRemove && (await model.remove(summary.id, summary.version))) removed += addRemoved(oldCount);
-    return removed;
+    if (isEveryVersionOld && shouldRemove && (await model.remove(summary.id, summary.version))) {
+      removedCount += reportRemoved(oldCount);
+    }
+    return removedCount;
   }
 
+  /** Counts, and removes if `shouldRemove` is set, the versions of annotations that no longer exist. @returns the number of these versions. */
   async #cleanUpOrphans({ shouldRemove, signal }: { shouldRemove: boolean; signal?: AbortSignal }): Promise<number> {
     const { model } = this.options;
     const { formerVersions } = model;
     let count = 0;
     for await (const ids of formerVersions.listAnnotationIds()) {
       signal?.throwIfAborted();
-      const existing = await model.filterExisting(ids);
+      const existingIds = await model.filterExisting(ids);
       for (const id of ids)
-        if (!existing.has(id)) count += shouldRemove ? await formerVersions.removeAll(id) : await formerVersions.count(id);
+        if (!existingIds.has(id)) count += shouldRemove ? await formerVersions.removeAll(id) : await formerVersions.count(id);
     }
     return count;
   }
@@ -241,7 +250,7 @@ export class AnnotationCleanup {
 
 /** How to clean up the versions of an annotation. */
 interface CleanupScope {
-  /** Versions from before this date are old. */
+  /** Versions that were made before this date are old. */
   before: Date;
   keepCount: number;
   shouldRemove: boolean;
@@ -249,7 +258,7 @@ interface CleanupScope {
   signal: AbortSignal | undefined;
 }
 
-/** @throws InvalidError for parameters out of range. */
+/** Creates an empty report. @throws InvalidError for parameters out of range. */
 function createReport({ ageDays, keepCount, shouldRemove }: Omit<OldVersionsQuery, 'signal'>): OldVersionsReport {
   if (ageDays < (shouldRemove ? 7 : 0)) throw new InvalidError('minAgeInDays must be >= 7');
   if (keepCount < 0) throw new InvalidError('keepInactiveVersions must be non-negative');

@@ -22,7 +22,7 @@ import {
   jsonWithoutElements,
 } from '../views.js';
 
-/** The annotation if the caller may read it, deleted or not; otherwise `null`. */
+/** Loads an annotation, even a deleted one. Returns `null` if it does not exist or the caller may not read it. */
 async function loadIfReadable({ permissions, writer }: AnnotationServices, id: string, caller: Caller | null) {
   let annotation: AnnotationRecord;
   try {
@@ -123,5 +123,5 @@ const revert = defineRoute({
   },
 });
 
-/** Routes for former versions. */
+/** Routes for the versions of an annotation. */
 export const annotationHistoryRoutes = [list, get, revert];

@@ -6,20 +6,21 @@ import type { AnnotationWriter } from '../documents/writer.js';
 
 /** One version of an annotation. */
 export interface AnnotationVersion extends AnnotationState {
-  /** Id of the record of the version. For the current version it is the id of the annotation. */
+  /** Id of the version's record. For the current version, this is the id of the annotation. */
   id: string;
   annotationId: string;
   /** Whether this is the current version. */
   isCurrent: boolean;
-  /** False for previous versions, and for the last one of a deleted annotation. */
+  /** False for previous versions, and for the last version of a deleted annotation. */
   active: boolean;
 }
 
 /** Selects and orders a part of the versions of an annotation. */
 export interface VersionPaging {
-  /** The name of a field. If versions cannot be sorted by it, they are sorted by `_version`. */
+  /** The name of a field. If versions cannot be sorted by this field, they are sorted by `_version`. */
   field: string;
   direction: 1 | -1;
+  /** Maximum number of versions; 0 means no limit. */
   limit: number;
   offset: number;
 }
@@ -32,16 +33,14 @@ export class AnnotationHistory {
   ) {}
 
   /**
-   * Lists the versions of an annotation, each once. They are read as they are consumed. Of versions with equal values, the newest comes
-   * first.
-   *
-   * @param paging `limit` 0: all.
+   * Lists the versions of an annotation, each once. Versions are read as they are consumed. Among versions with equal values, the newest
+   * comes first.
    */
   async *listVersions(annotation: AnnotationRecord, paging: VersionPaging): AsyncGenerator<AnnotationVersion> {
     const { formerVersions } = this.options.model;
     const { direction, limit, offset } = paging;
     const field = isVersionField(paging.field) ? paging.field : '_version';
-    // If a change failed after the current version was stored as a former one, that version must not be listed twice.
+    // If a change failed after the current version was stored as a former version, `belowVersion` prevents that it is listed twice.
     const listing = { annotationId: annotation.id, belowVersion: annotation.version, field, direction };
     const currentPosition = (await formerVersions.countAhead(listing, sortValueGetters[field](annotation))) - offset;
     const showsCurrent = currentPosition >= 0 && (limit === 0 || currentPosition < limit);
@@ -56,24 +55,24 @@ export class AnnotationHistory {
     if (showsCurrent && currentPosition >= count) yield toCurrentVersion(annotation);
   }
 
-  /** Returns a text that changes whenever the list of versions does. */
+  /** Returns a text that changes whenever the list of versions changes. */
   async fingerprintOf(annotation: AnnotationRecord): Promise<string> {
-    // Every change makes a new version, and a cleanup removes old ones.
+    // Every change makes a new version, and every cleanup changes the number of versions.
     return `${annotation.version}/${await this.options.model.formerVersions.count(annotation.id)}`;
   }
 
-  /** @throws BadParameterError if there is no such version. */
+  /** Finds a version by its number. @throws BadParameterError if there is no such version. */
   async findVersion(annotation: AnnotationRecord, version: number): Promise<AnnotationVersion> {
     if (version === annotation.version) return toCurrentVersion(annotation);
-    const former = await this.options.model.formerVersions.find(annotation.id, version);
-    if (former === null) throw noVersionError();
-    return toFormerVersion(former);
+    const formerVersion = await this.options.model.formerVersions.find(annotation.id, version);
+    if (formerVersion === null) throw noVersionError();
+    return toFormerVersion(formerVersion);
   }
 
   /**
-   * Makes a previous version current again: its document, but not its permissions or item.
+   * Makes the document of a previous version current again. The item and the permissions of the annotation stay unchanged.
    *
-   * @param version default: the version before the current one; for a deleted annotation its last version.
+   * @param version default: the version before the current one, or the last version of a deleted annotation.
    * @throws BadParameterError if there is no such version.
    */
   async revert(request: ChangeRequest, version?: number): Promise<AnnotationRecord> {
@@ -83,11 +82,11 @@ export class AnnotationHistory {
     if (targetVersion === current.version && current.active) return current;
     const findSource = async (): Promise<AnnotationState | null> =>
       targetVersion === current.version ? current : model.formerVersions.find(current.id, targetVersion);
-    const former = await findSource();
-    if (former === null) throw noVersionError();
-    let reverted: AnnotationRecord;
+    const initialSource = await findSource();
+    if (initialSource === null) throw noVersionError();
+    let revertedAnnotation: AnnotationRecord;
     try {
-      reverted = await store.keepFamilyWhile(former.elements.family, async () => {
+      revertedAnnotation = await store.keepFamilyWhile(initialSource.elements.family, async () => {
         const source = await findSource();
         if (source === null) throw noVersionError();
         return this.writer.commit(current, { head: source.head, elements: source.elements }, request.caller);
@@ -95,9 +94,9 @@ export class AnnotationHistory {
     } catch (error) {
       throw await this.writer.toReportedError(error, request, current);
     }
-    await this.writer.notifyAndSweep(current, reverted);
-    await this.writer.notify(request.caller?.id ?? null, 'revert', reverted);
-    return reverted;
+    await this.writer.notifyAndSweep(current, revertedAnnotation);
+    await this.writer.notify(request.caller?.id ?? null, 'revert', revertedAnnotation);
+    return revertedAnnotation;
   }
 
   async #versionBefore(current: AnnotationRecord): Promise<number> {
@@ -112,7 +111,7 @@ function noVersionError(): BadParameterError {
   return new BadParameterError('Annotation history version not found.');
 }
 
-/** The value of a version for each sort field. */
+/** Functions that return the value of a version, by sort field. */
 const sortValueGetters: Readonly<Record<VersionField, (state: AnnotationState) => number | Date>> = {
   _version: ({ version }) => version,
   updated: ({ updated }) => updated,

@@ -11,24 +11,24 @@ export interface AnnotationHousekeepingOptions {
   schedule: ScheduleModel;
   settings: Settings;
   logger: HostLogger;
-  /** Milliseconds from one cleanup to the next, whichever process makes it. If 0, this process never cleans up. */
+  /** Milliseconds between two cleanups, no matter which processes run them. If 0, this process never cleans up. */
   everyMs: number;
 }
 
-/** Name in the schedule. */
+/** Name of the cleanup in the schedule. */
 const scheduleName = 'annotation-cleanup';
-/** How often each process checks, in this interval, whether a cleanup is due. */
+/** How many times per interval each process checks whether a cleanup is due. */
 const checksPerInterval = 12;
-/** The default parameters of DELETE /annotation/old. */
+/** The limits of the cleanup, equal to the default parameters of DELETE /annotation/old. */
 const defaultLimits = { ageDays: 30, keepCount: 10 };
 const cleanupSetting = 'large_image.annotation_cleanup';
 
-/** Cleans up old versions of annotations at intervals, in one process at a time. */
+/** Cleans up old versions of annotations at regular intervals, in one process at a time. */
 export class AnnotationHousekeeping {
   readonly #owner = randomUUID();
   readonly #closing = sharedAbortController();
   readonly #timer: NodeJS.Timeout | null;
-  #running: Promise<unknown> | null = null;
+  #runningCleanup: Promise<unknown> | null = null;
 
   constructor(private readonly options: AnnotationHousekeepingOptions) {
     const { everyMs } = options;
@@ -36,11 +36,11 @@ export class AnnotationHousekeeping {
     this.#timer?.unref();
   }
 
-  /** Cleans up if a cleanup is due and no other process does it. @returns whether it did. */
+  /** Cleans up if a cleanup is due and no other process is cleaning up. @returns whether this call cleaned up. */
   async cleanUpIfDue(): Promise<boolean> {
-    if (this.#running !== null || this.#closing.signal.aborted) return false;
-    const run = this.#run().finally(() => (this.#running = null));
-    this.#running = run;
+    if (this.#runningCleanup !== null || this.#closing.signal.aborted) return false;
+    const run = this.#run().finally(() => (this.#runningCleanup = null));
+    this.#runningCleanup = run;
     return run;
   }
 
@@ -54,7 +54,7 @@ export class AnnotationHousekeeping {
     let renewal: NodeJS.Timeout | undefined;
     try {
       if (!(await schedule.claim(scheduleName, this.#owner, this.#nextDueTime()))) return false;
-      // If a cleanup takes longer than the interval, the next one must not run at the same time.
+      // The claim is renewed, so that no other cleanup begins if this one takes longer than the interval.
       const renew = () => void schedule.renew(scheduleName, this.#owner, this.#nextDueTime()).catch(() => undefined);
       renewal = setInterval(renew, everyMs / checksPerInterval);
       renewal.unref();
@@ -78,10 +78,10 @@ export class AnnotationHousekeeping {
     return { ...(await cleanup.cleanUpOldVersions({ ...defaultLimits, shouldRemove: true, signal })) };
   }
 
-  /** Stops; a running cleanup ends at its next step. */
+  /** Stops. A running cleanup ends at its next step, and is awaited. */
   async close(): Promise<void> {
     if (this.#timer !== null) clearInterval(this.#timer);
     this.#closing.abort();
-    await this.#running;
+    await this.#runningCleanup;
   }
 }

@@ -11,7 +11,7 @@ import { isDuplicateKey, repeatUntilAccepted } from '../../../core/database/refu
 /** The fields of a previous version that a cleanup needs. */
 export type VersionSummary = Pick<AnnotationVersionRecord, 'id' | 'version' | 'updated'>;
 
-/** Names by which versions can be sorted, and their fields. */
+/** The database fields by which versions can be sorted, by their names in requests. */
 const versionFields = {
   _version: '_version',
   updated: 'updated',
@@ -28,10 +28,10 @@ export function isVersionField(name: string): name is VersionField {
   return Object.hasOwn(versionFields, name);
 }
 
-/** Selects previous versions of an annotation, and their order. */
+/** Selects and orders previous versions of an annotation. */
 export interface VersionListing {
   annotationId: string;
-  /** Only versions below this one. */
+  /** Only versions with a lower number than this. */
   belowVersion: number;
   field: VersionField;
   direction: 1 | -1;
@@ -48,7 +48,7 @@ export class AnnotationVersions {
     await createIndexesOf(this.model);
   }
 
-  /** Stores states as previous versions. Storing the same ones again changes nothing. */
+  /** Stores states as previous versions. States that are stored already are ignored. */
   async store(annotationId: string, states: readonly AnnotationState[]): Promise<void> {
     const { ObjectId } = this.connection.base.Types;
     const versions = states.map((state) => ({ _id: new ObjectId(), ...toStateFields(state), annotationId }));
@@ -59,7 +59,10 @@ export class AnnotationVersions {
     }
   }
 
-  /** Lists previous versions, which are read as they are consumed. Of versions with equal values, the newest comes first. `limit` 0: all. */
+  /**
+   * Lists previous versions, which are read as they are consumed. Among versions with equal values, the newest comes first. The limit 0
+   * means no limit.
+   */
   async *list(
     listing: VersionListing,
     { limit, offset }: { limit: number; offset: number },
@@ -74,11 +77,11 @@ export class AnnotationVersions {
 
   /** Counts the previous versions that come before a value in the order of a list. */
   async countAhead({ annotationId, belowVersion, field, direction }: VersionListing, value: number | Date): Promise<number> {
-    const ahead = { [versionFields[field]]: direction === 1 ? { $lt: value } : { $gt: value } };
-    return this.model.countDocuments({ $and: [{ annotationId, _version: { $lt: belowVersion } }, ahead] });
+    const condition = { [versionFields[field]]: direction === 1 ? { $lt: value } : { $gt: value } };
+    return this.model.countDocuments({ $and: [{ annotationId, _version: { $lt: belowVersion } }, condition] });
   }
 
-  /** Finds the number of the newest version below a version number. */
+  /** Finds the number of the newest version below a version number. Returns `null` if there is none. */
   async findNewestBefore(annotationId: string, version: number): Promise<number | null> {
     const doc = await this.model
       .findOne({ annotationId, _version: { $lt: version } }, { _version: 1 })
@@ -94,15 +97,15 @@ export class AnnotationVersions {
 
   /** Lists the previous versions of an annotation below a version number, newest first, in batches. */
   async *listSummaries(annotationId: string, belowVersion: number): AsyncGenerator<VersionSummary[]> {
-    for (let below = belowVersion; ;) {
+    for (let nextBelow = belowVersion; ;) {
       const docs = await this.model
-        .find({ annotationId, _version: { $lt: below } }, { _version: 1, updated: 1 })
+        .find({ annotationId, _version: { $lt: nextBelow } }, { _version: 1, updated: 1 })
         .sort({ _version: -1 })
         .limit(idsPerQuery)
         .lean<VersionDocument[]>();
       if (docs.length === 0) return;
       yield docs.map(({ _id, _version: version, updated }) => ({ id: idText(_id), version, updated }));
-      below = docs.at(-1)!._version;
+      nextBelow = docs.at(-1)!._version;
     }
   }
 
@@ -115,25 +118,27 @@ export class AnnotationVersions {
     return (await families).map(({ _id }) => _id);
   }
 
-  /** Lists the elements of all previous versions of a family, which are read as they are consumed. */
+  /** Lists the elements of all previous versions of a family. Versions are read as they are consumed. */
   async *listElementsOfFamily(family: string): AsyncGenerator<StoredElements> {
     const query = { 'elements.family': family } as QueryFilter<VersionDocument>;
     const cursor = this.model.find(query, { elements: 1 }).lean();
     for await (const { elements } of iterateInSlices<Pick<VersionDocument, 'elements'>>(cursor)) yield elements;
   }
 
-  /** Removes versions by the ids of their records. @returns how many. */
+  /** Removes versions by the ids of their records. @returns the number of removed versions. */
   async remove(ids: readonly string[]): Promise<number> {
-    let removed = 0;
-    for (const part of batches(ids)) removed += (await this.model.deleteMany({ _id: { $in: [...part] } })).deletedCount;
-    return removed;
+    let removedCount = 0;
+    for (const batch of batches(ids)) removedCount += (await this.model.deleteMany({ _id: { $in: [...batch] } })).deletedCount;
+    return removedCount;
   }
 
-  /** Removes all versions of an annotation. @returns how many. */
+  /** Removes all previous versions of an annotation. @returns the number of removed versions. */
   async removeAll(annotationId: string): Promise<number> {
-    let removed = 0;
-    for await (const page of this.listSummaries(annotationId, Infinity)) removed += await this.remove(page.map(({ id }) => id));
-    return removed;
+    let removedCount = 0;
+    for await (const page of this.listSummaries(annotationId, Infinity)) {
+      removedCount += await this.remove(page.map(({ id }) => id));
+    }
+    return removedCount;
   }
 
   async forgetCreator(userId: string): Promise<void> {

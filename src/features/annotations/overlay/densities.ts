@@ -42,7 +42,10 @@ export interface AnnotationDensitiesOptions {
   logger: HostLogger;
 }
 
-/** Makes and stores the densities of elements. They are made once for each window of elements, and shared by all versions that share the window. */
+/**
+ * Makes and stores the densities of elements. They are made once for each window of elements, and shared by all versions that share the
+ * window.
+ */
 export class AnnotationDensities {
   readonly #summaries = new LRUCache<string, DensitySummary>(limitEntries(maxSummaries));
   /** Blocks by id. `null` means that the window has no block of this id. */

@@ -2,10 +2,10 @@ import type { BoundingBox } from '../../../annotation-format/bounding-box.js';
 import type { CommonKey } from './columns.js';
 import type { RowKey } from './table.js';
 
-/** Two boxes count as equal if their sides are at most this far apart, in pixels. */
+/** Two boxes count as equal if none of their sides is farther apart than this, in pixels. */
 const maxDistance = 2;
 const cellSize = 2 * maxDistance;
-/** Maximum number of elements with their low corner in the same cell that are compared. */
+/** Maximum number of elements in a cell that are compared. */
 const maxCandidates = 64;
 const sideKeys = ['bbox.x0', 'bbox.y0', 'bbox.x1', 'bbox.y1'] as const;
 
@@ -14,9 +14,9 @@ interface Entry {
   sides: readonly [x0: number, y0: number, x1: number, y1: number];
 }
 
-/** Finds elements by their boxes. */
+/** Finds elements by their boxes. Each element is found at most once. */
 export class ElementBoxes {
-  /** Boxes by the cell of their low corner. */
+  /** Entries by the cell that contains the low corner of the box. */
   readonly #cells = new Map<string, Entry[]>();
 
   /** Adds an element. */
@@ -29,8 +29,8 @@ export class ElementBoxes {
   }
 
   /**
-   * The row of the element with this box, within 2 pixels; the nearest of those that have not been returned before. `null` if there
-   * is none, or not all sides are known.
+   * Finds the row of the element whose box is nearest to this box, and at most 2 pixels away. Elements that have been returned before are
+   * left out. Returns `null` if there is no such element, or if not all sides of the box are known.
    */
   takeNearest(box: ReadonlyMap<CommonKey, number>): RowKey | null {
     const [x0, y0, x1, y1] = sideKeys.map((side) => box.get(side));
@@ -40,7 +40,7 @@ export class ElementBoxes {
     for (const dx of [-cellSize, 0, cellSize]) {
       for (const dy of [-cellSize, 0, cellSize]) {
         for (const entry of (this.#cells.get(cellKeyOf(x0 + dx, y0 + dy)) ?? []).slice(0, maxCandidates)) {
-          const distance = Math.max(...entry.sides.map((side, at) => Math.abs(side - boxSides[at]!)));
+          const distance = Math.max(...entry.sides.map((side, i) => Math.abs(side - boxSides[i]!)));
           if (distance > maxDistance || (nearest !== null && nearest.distance <= distance)) continue;
           nearest = { entry, distance };
         }

@@ -1,11 +1,11 @@
 import type { PlotField, PlotValue } from './fields.js';
 
-/** A column as clients see it. */
+/** The description of a column for clients. */
 export interface PlotColumn {
   key: string;
   title: string;
   type: 'number' | 'string';
-  /** Number of values. */
+  /** Number of values in the column. */
   count: number;
   /** The distinct values, sorted. Present only if there are few. */
   distinct?: PlotValue[];
@@ -36,6 +36,7 @@ export const commonColumns = {
 /** Key of a {@link commonColumns common column}. */
 export type CommonKey = keyof typeof commonColumns;
 
+/** Names in dictionaries and files that stand for common columns. */
 const aliases: readonly [pattern: RegExp, key: CommonKey][] = [
   [/^(item|image)_id$/, 'item.id'],
   [/^(item|image)_name$/, 'item.name'],
@@ -45,22 +46,22 @@ const aliases: readonly [pattern: RegExp, key: CommonKey][] = [
   ]),
 ];
 
-/** The common column that the last part of a field's path stands for, or `null`. */
+/** Finds the common column whose values a field contains, by the last name in the field's path. Returns `null` if there is none. */
 export function aliasOf({ path }: PlotField): CommonKey | null {
   const name = (path.at(-1) ?? '').toLowerCase();
   return aliases.find(([pattern]) => pattern.test(name))?.[1] ?? null;
 }
 
-/** Maximum number of distinct values to list. */
+/** If a column has more distinct values than this, they are not listed. */
 const maxDistinct = 20;
 
-/** Collects facts about a column while its values are read. */
+/** Collects the description of a column while its values are read. */
 export class ColumnStatistics {
   #count = 0;
   #hasOnlyNumbers = true;
   #min = Infinity;
   #max = -Infinity;
-  readonly #distinct = new Set<PlotValue>();
+  readonly #distinctValues = new Set<PlotValue>();
 
   constructor(
     readonly key: string,
@@ -69,7 +70,7 @@ export class ColumnStatistics {
 
   add(value: PlotValue): void {
     this.#count += 1;
-    if (this.#distinct.size <= maxDistinct) this.#distinct.add(value);
+    if (this.#distinctValues.size <= maxDistinct) this.#distinctValues.add(value);
     if (typeof value !== 'number') this.#hasOnlyNumbers = false;
     else {
       this.#min = Math.min(this.#min, value);
@@ -79,13 +80,13 @@ export class ColumnStatistics {
 
   get column(): PlotColumn {
     const { key, title } = this;
-    const listsDistinct = this.#distinct.size <= maxDistinct;
+    const listsDistinct = this.#distinctValues.size <= maxDistinct;
     return {
       key,
       title,
       type: this.#hasOnlyNumbers ? 'number' : 'string',
       count: this.#count,
-      ...(listsDistinct && { distinct: [...this.#distinct].sort(compareValues), distinctcount: this.#distinct.size }),
+      ...(listsDistinct && { distinct: [...this.#distinctValues].sort(compareValues), distinctcount: this.#distinctValues.size }),
       ...(this.#hasOnlyNumbers && { min: this.#min, max: this.#max }),
     };
   }
@@ -102,7 +103,7 @@ function compareText(a: string, b: string): number {
 
 const sourcePrefixes = ['item', 'annotation', 'annotationelement', 'data', 'bbox'];
 
-/** Sorts columns by their source, those with several values first, then by title. */
+/** Compares columns by their source. In a source, columns with several values come first, and then the title decides. */
 export function compareColumns(a: PlotColumn, b: PlotColumn): number {
   const rankOf = ({ key }: PlotColumn) => sourcePrefixes.indexOf(key.slice(0, key.indexOf('.')));
   const singleRank = ({ count }: PlotColumn) => (count > 1 ? 0 : 1);

@@ -6,34 +6,35 @@ import { createCallHandler } from '../../../core/concurrency/thread-functions.js
 import { aliasOf } from './columns.js';
 import { csvField, type PlotValue } from './fields.js';
 
-/** A file to be read by a thread. */
+/** A file that a thread reads. */
 interface CsvTask {
-  /** Delivers the bytes, one chunk for each message `next`, and `null` at the end. */
+  /** The port that delivers the bytes: one chunk for each message `next`, and `null` at the end. */
   port: MessagePort;
-  /** Keys of the requested columns, in addition to those that identify the subject of a row. `null`: all. */
+  /** Keys of the requested columns. Columns that identify the subject of a row are always read. `null` requests all columns. */
   keys: readonly string[] | null;
   maxRows: number;
   maxColumns: number;
   maxCells: number;
 }
 
-/** The requested columns of a file: a value, or `null`, for each row. */
+/** The requested columns of a file. */
 export interface CsvColumns {
   rowCount: number;
+  /** The columns, with a value or `null` for each row. */
   columns: { name: string; values: (PlotValue | null)[] }[];
-  /** Whether there are more cells than the limit. Then there are no columns. */
+  /** Whether the columns have more cells than the limit. `columns` is empty then. */
   isTooLarge: boolean;
 }
 
-/** Longest row, in characters. */
+/** Maximum length of a row in characters. */
 const maxRowLength = 1024 * 1024;
 
 async function* chunksOf(port: MessagePort): AsyncGenerator<Uint8Array> {
-  const closed = once(port, 'close').then(() => [null]);
+  const closePromise = once(port, 'close').then(() => [null]);
   for (;;) {
-    const arrived = once(port, 'message');
+    const messagePromise = once(port, 'message');
     port.postMessage('next');
-    const [chunk] = (await Promise.race([arrived, closed])) as [Uint8Array | null];
+    const [chunk] = (await Promise.race([messagePromise, closePromise])) as [Uint8Array | null];
     if (chunk === null) return;
     yield chunk;
   }
@@ -50,10 +51,10 @@ function parseNumber(cell: string): number | null {
   return Number.isFinite(value) ? value : null;
 }
 
-/** The cells as numbers, if all that are not empty are numbers. */
+/** Converts the cells of a column to numbers if all cells that are not empty are numbers. Empty cells become `null`. */
 function convertCells(cells: readonly string[]): (PlotValue | null)[] {
   const numbers = cells.map((cell) => (cell === '' ? null : parseNumber(cell)));
-  if (numbers.every((value, at) => value !== null || cells[at] === '')) return numbers;
+  if (numbers.every((value, row) => value !== null || cells[row] === '')) return numbers;
   return cells.map((cell) => (cell === '' ? null : cell));
 }
 
@@ -71,31 +72,31 @@ async function read({ port, keys, maxRows, maxColumns, maxCells }: CsvTask): Pro
   const bytes = Readable.from(chunksOf(port), { objectMode: false });
   bytes.on('error', (error) => parser.destroy(error));
   bytes.pipe(parser);
-  let selected: { at: number; name: string; cells: string[] }[] | null = null;
+  let selectedColumns: { index: number; name: string; cells: string[] }[] | null = null;
   let rowCount = 0;
   try {
     for await (const cells of parser as AsyncIterable<string[]>) {
-      if (selected === null) {
+      if (selectedColumns === null) {
         const keySet = keys === null ? null : new Set(keys);
-        selected = cells
+        selectedColumns = cells
           .slice(0, maxColumns)
-          .map((name, at) => ({ at, name, cells: [] as string[] }))
+          .map((name, index) => ({ index, name, cells: [] as string[] }))
           .filter(({ name }) => name !== '')
           .filter(({ name }) => keySet === null || keySet.has(csvField(name, 0).key) || aliasOf(csvField(name, 0)) !== null);
         continue;
       }
       rowCount += 1;
-      if (rowCount * selected.length > maxCells) return { rowCount, columns: [], isTooLarge: true };
-      for (const column of selected) column.cells.push(cells[column.at] ?? '');
+      if (rowCount * selectedColumns.length > maxCells) return { rowCount, columns: [], isTooLarge: true };
+      for (const column of selectedColumns) column.cells.push(cells[column.index] ?? '');
     }
   } catch (error) {
-    // The rest of the file is malformed. The rows before it are used.
+    // If the file is malformed from some row on, the rows before that row are used.
     if (!isFormatError(error)) throw error;
   } finally {
     bytes.destroy();
     port.close();
   }
-  const columns = (selected ?? []).map(({ name, cells }) => ({ name, values: convertCells(cells) }));
+  const columns = (selectedColumns ?? []).map(({ name, cells }) => ({ name, values: convertCells(cells) }));
   return { rowCount, columns, isTooLarge: false };
 }
 

@@ -3,18 +3,19 @@ import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
 /** A value that can be plotted. */
 export type PlotValue = string | number | boolean;
 
-/** A plottable value in a dictionary. */
+/** The place of a plottable value in a dictionary. */
 export interface PlotField {
-  /** Names from the top level down, as written. */
+  /** Names from the top level down, in their original letter case. */
   path: readonly string[];
-  /** Key of the column: names in lower case, with `.0` at the level of a list. */
+  /** Key of the column: the names in lower case, separated by dots, with `0` at the level of a list. */
   key: string;
-  /** Position of the value in its list; -1 if there is no list. */
+  /** Index of the value in its list; -1 if there is no list. */
   index: number;
 }
 
-/** Values that are plotted together: the values of one object, or the values at the same index of its lists. */
+/** Values that belong to one row: the values of one object, or the values at the same index of its lists. */
 export interface PlotGroup {
+  /** See {@link PlotField.index}. */
   index: number;
   values: { field: PlotField; value: PlotValue }[];
 }
@@ -27,7 +28,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Maximum number of entries of a list to read. */
+/** Maximum number of entries that are read from a list. */
 const maxListLength = 100_000;
 
 class PlotGroups {
@@ -46,8 +47,8 @@ class PlotGroups {
 }
 
 /**
- * The plottable values of a dictionary (metadata, attributes, `user`). These are values at `a` and `a.b`, lists of values there, and
- * values of objects in a list at `a`. Anything deeper is ignored.
+ * Collects the plottable values of a dictionary (metadata, attributes or `user`). Values and lists of values may be at the paths `a` and
+ * `a.b`. Objects in a list at `a` may contain values. Deeper values are ignored.
  */
 export async function collectPlotGroups(dictionary: unknown, signal: AbortSignal): Promise<PlotGroup[]> {
   if (!isObject(dictionary)) return [];
@@ -56,13 +57,15 @@ export async function collectPlotGroups(dictionary: unknown, signal: AbortSignal
     if (isSliceOver()) await nextSlice(signal);
     await addValue(groups, '', [name], value, signal);
     if (isObject(value)) {
-      for (const [inner, innerValue] of Object.entries(value)) await addValue(groups, name, [name, inner], innerValue, signal);
+      for (const [innerName, innerValue] of Object.entries(value)) {
+        await addValue(groups, name, [name, innerName], innerValue, signal);
+      }
     } else if (Array.isArray(value)) {
       for (const [index, entry] of (value as unknown[]).slice(0, maxListLength).entries()) {
         if (isSliceOver()) await nextSlice(signal);
         if (!isObject(entry)) continue;
-        for (const [inner, innerValue] of Object.entries(entry)) {
-          if (isValue(innerValue)) groups.add(name, fieldOf([name, inner], index, 1), innerValue);
+        for (const [innerName, innerValue] of Object.entries(entry)) {
+          if (isValue(innerValue)) groups.add(name, fieldOf([name, innerName], index, 1), innerValue);
         }
       }
     }
@@ -87,13 +90,13 @@ async function addValue(
   }
 }
 
-/** @param listLevel number of names before the list; `null` if there is none. */
+/** Makes a field. @param listLevel number of names before the list, or `null` if there is no list. */
 function fieldOf(path: readonly string[], index: number, listLevel: number | null): PlotField {
   const parts = listLevel === null ? path : [...path.slice(0, listLevel), '0', ...path.slice(listLevel)];
   return { path, key: `data.${parts.join('.')}`.toLowerCase(), index };
 }
 
-/** The field of a cell of a table. Each column counts as a list; `index` is the row. */
+/** Makes the field of a cell in a file. Each column counts as a list, so `index` is the row. */
 export function csvField(name: string, index: number): PlotField {
   return fieldOf([name], index, 1);
 }

@@ -6,28 +6,28 @@ import { findProgram } from '../../../core/concurrency/program.js';
 import { ThreadPool } from '../../../core/concurrency/thread-pool.js';
 import type { CsvColumns, CsvFunctions } from './csv-thread.js';
 
-/** Maximum number of rows of one file to read. */
+/** Maximum number of rows that are read from a file. */
 const maxRows = 250_000;
 const maxColumns = 1000;
-/** Maximum number of cells to read from a file for one request. */
+/** Maximum number of cells that a request may read from a file. */
 const maxCells = 2_000_000;
-/** Longest file that is read, in bytes. */
+/** Maximum size of a file that is read, in bytes. */
 const maxBytes = 64 * 1024 * 1024;
-/** Longest time to read a file, in milliseconds. */
+/** Maximum time to read a file, in milliseconds. */
 const timeoutMs = 30_000;
-/** Memory of the thread in MiB: several times the size of the cells. */
+/** Memory of the thread in MiB, several times the size of the cells. */
 const memoryMiB = 512;
 
-/** Whether a file contains comma-separated values. */
+/** Whether a file contains comma-separated values and is short enough to be read. */
 export function isDataFile({ name, mimeType, size }: FileRecord): boolean {
   return size <= maxBytes && (/\.csv$/i.test(name) || mimeType === 'text/csv');
 }
 
 /** The requested columns and rows of a file. */
 export interface DataFileRequest {
-  /** Keys of the requested columns, in addition to those that identify the subject of a row. `null`: all. */
+  /** Keys of the requested columns. Columns that identify the subject of a row are always read. `null` requests all columns. */
   keys: readonly string[] | null;
-  /** Only this many rows, from the first one. */
+  /** Maximum number of rows to read. */
   limit?: number | undefined;
   signal: AbortSignal;
 }
@@ -44,26 +44,26 @@ export class DataFiles {
   constructor(private readonly files: Pick<HostFiles, 'read'>) {}
 
   /**
-   * The columns of a file whose first line names them. A column is numeric if all its non-empty cells are numbers. A file in
+   * Reads the columns of a file whose first line names the columns. A column is numeric if all its non-empty cells are numbers. A file in
    * another format has no rows.
    *
-   * @throws BadValueError if the request needs more cells than the limit; BusyError if too many wait; the signal's reason.
+   * @throws BadValueError if the request needs more cells than the limit, BusyError if too many requests wait.
    */
   async read(file: FileRecord, { keys, limit = maxRows, signal }: DataFileRequest): Promise<CsvColumns> {
     const { port1: ownPort, port2: threadPort } = new MessageChannel();
-    const ended = new AbortController();
-    const sending = this.#send(file, ownPort, AbortSignal.any([signal, ended.signal]));
+    const sendController = new AbortController();
+    const sending = this.#send(file, ownPort, AbortSignal.any([signal, sendController.signal]));
     try {
       const task = { port: threadPort, keys, maxRows: Math.min(limit, maxRows), maxColumns, maxCells };
       const reading = this.#threads.run('read', task, { inputName: file.name, signal, transfer: [threadPort] });
-      // This fails as soon as sending fails. Sending resolves only after the thread has read everything.
+      // The race fails as soon as sending fails. Sending resolves only after the thread has read everything.
       const csvColumns = await Promise.race([reading, sending.then(() => reading)]);
       if (!csvColumns.isTooLarge) return csvColumns;
     } catch (error) {
       signal.throwIfAborted();
       throw error;
     } finally {
-      ended.abort();
+      sendController.abort();
       ownPort.close();
       sending.catch(() => undefined);
     }
@@ -77,7 +77,7 @@ export class DataFiles {
     return this.#threads.close();
   }
 
-  /** Sends the bytes chunk by chunk, on demand. */
+  /** Sends the bytes of a file chunk by chunk, as the thread requests them. */
   async #send(file: FileRecord, port: MessagePort, signal: AbortSignal): Promise<void> {
     const bytes = await this.files.read(file.doc, { start: 0, end: file.size }, { signal });
     const chunks = bytes[Symbol.asyncIterator]() as AsyncIterator<Buffer>;

@@ -4,18 +4,18 @@ import { sharedAbortController } from '../../../core/concurrency/abort.js';
 /** Maximum number of names to remember. */
 const maxNames = 1000;
 
-/** Cancels earlier work when new work with the same name starts. */
+/** Cancels earlier work when new work of the same name starts. */
 export class LatestOnly {
-  readonly #current = new LRUCache<string, AbortController>({ max: maxNames });
+  readonly #controllerByName = new LRUCache<string, AbortController>({ max: maxNames });
 
-  /** Starts work, and aborts the signal of the previous work with this name. */
+  /** Begins work, and aborts the signal of earlier work of this name. The caller must call `end` when the work has ended. */
   begin(name: string): { signal: AbortSignal; end: () => void } {
-    this.#current.get(name)?.abort();
-    const newest = sharedAbortController();
-    this.#current.set(name, newest);
+    this.#controllerByName.get(name)?.abort();
+    const controller = sharedAbortController();
+    this.#controllerByName.set(name, controller);
     const end = () => {
-      if (this.#current.get(name) === newest) this.#current.delete(name);
+      if (this.#controllerByName.get(name) === controller) this.#controllerByName.delete(name);
     };
-    return { signal: newest.signal, end };
+    return { signal: controller.signal, end };
   }
 }

@@ -17,20 +17,20 @@ export type PlotSource = (typeof plotSources)[number];
 /** A request for data to plot. */
 export interface PlotRequest {
   item: ItemRecord;
-  /** `images`: also the large images of the folder; `all`: also its other items. */
+  /** Other items of the folder that are included. `images` includes the large images, `all` includes all items. */
   adjacent: 'none' | 'images' | 'all';
-  /** Ids of annotations of the item; `all`: all of them. For adjacent items, annotations with the same names are included. */
+  /** Ids of annotations of the item, or `all`. Adjacent items contribute their annotations of the same names. */
   annotations: readonly string[] | 'all';
   sources: ReadonlySet<PlotSource>;
 }
 
-/** Maximum number of items of a folder to read. */
+/** Maximum number of items that are read from a folder. */
 const maxItems = 1000;
-/** Annotations with more elements than this are included without them. */
+/** An annotation with more elements than this is included without its elements. */
 const maxElements = 25_000;
-/** Maximum total number of elements. Further annotations are included without their elements. */
-const maxElementsTogether = 500_000;
-/** Maximum number of rows of a file to read for a list of columns. */
+/** Maximum number of elements of all annotations together. Further annotations are included without their elements. */
+const maxTotalElements = 500_000;
+/** Maximum number of rows that are read from a file to find its columns. */
 const maxRowsForColumns = 50;
 
 /** Options of {@link PlotData}. */
@@ -47,36 +47,36 @@ interface RequestContext {
   signal: AbortSignal;
 }
 
-/** An item, with the annotations of it that are included. */
+/** An item and its annotations that are included. */
 interface PlotItem {
   item: ItemRecord;
   annotations: AnnotationRecord[];
 }
 
-/** Values of items, annotations, elements and files as columns and rows. */
+/** Reads values of items, annotations, elements and files as columns and rows. */
 export class PlotData {
   constructor(private readonly options: PlotDataOptions) {}
 
-  /** The available columns. */
+  /** Lists the columns that have values. */
   async listColumns(request: PlotRequest, context: RequestContext): Promise<PlotColumn[]> {
     const table = new PlotTable();
     await new PlotCollector(this.options, table, request, context, maxRowsForColumns).collect();
     return table.columns();
   }
 
-  /** The values of some columns, without rows in which a required one is missing. */
+  /** Reads the values of some columns. Rows without a value in a required column are left out. */
   async readRows(
     request: PlotRequest,
-    { keys, required }: { keys: readonly string[]; required: readonly string[] },
+    { keys, requiredKeys }: { keys: readonly string[]; requiredKeys: readonly string[] },
     context: RequestContext,
   ): Promise<PlotRows> {
-    const table = new PlotTable([...keys, ...required]);
+    const table = new PlotTable([...keys, ...requiredKeys]);
     await new PlotCollector(this.options, table, request, context).collect();
-    return table.rows(keys, required, context.signal);
+    return table.rows(keys, requiredKeys, context.signal);
   }
 }
 
-/** Reads the values of everything that is included, for one request. */
+/** Adds the values of one request to a table. */
 class PlotCollector {
   #elementCount = 0;
   #items: readonly PlotItem[] = [];
@@ -101,30 +101,31 @@ class PlotCollector {
 
   async #findItems(): Promise<PlotItem[]> {
     const { records, access } = this.options;
-    const { item, adjacent, annotations: requested } = this.request;
+    const { item, adjacent, annotations: requestedIds } = this.request;
     const ownAnnotations = await this.#annotationsOf(item);
-    const includedAnnotations = requested === 'all' ? ownAnnotations : ownAnnotations.filter(({ id }) => requested.includes(id));
+    const includedAnnotations =
+      requestedIds === 'all' ? ownAnnotations : ownAnnotations.filter(({ id }) => requestedIds.includes(id));
     const items: PlotItem[] = [{ item, annotations: includedAnnotations }];
     if (adjacent === 'none' || item.folderId === '') return items;
     const filter = await access.filter(this.context.caller, 'item', 0);
     const names = new Set(includedAnnotations.map(({ head }) => head.name));
     const options = { filter, imagesOnly: adjacent === 'images', limit: maxItems };
-    for (const other of await records.findSiblingItems(item, options)) {
+    for (const sibling of await records.findSiblingItems(item, options)) {
       this.context.signal.throwIfAborted();
-      const all = await this.#annotationsOf(other);
-      items.push({ item: other, annotations: requested === 'all' ? all : latestByName(all, names) });
+      const annotations = await this.#annotationsOf(sibling);
+      items.push({ item: sibling, annotations: requestedIds === 'all' ? annotations : latestByName(annotations, names) });
     }
     return items;
   }
 
   async #annotationsOf(item: ItemRecord): Promise<AnnotationRecord[]> {
-    const { annotations: requested, sources } = this.request;
+    const { annotations: requestedIds, sources } = this.request;
     const needsAnnotations = sources.has('annotation') || sources.has('annotationelement') || sources.has('datafile');
-    if (!needsAnnotations || (requested !== 'all' && requested.length === 0)) return [];
-    const readable: AnnotationRecord[] = [];
+    if (!needsAnnotations || (requestedIds !== 'all' && requestedIds.length === 0)) return [];
+    const annotations: AnnotationRecord[] = [];
     for await (const annotation of this.options.annotations.lists.listInItem(item.id, this.context.caller))
-      readable.push(annotation);
-    return readable;
+      annotations.push(annotation);
+    return annotations;
   }
 
   async #addFolder(item: ItemRecord): Promise<void> {
@@ -187,7 +188,7 @@ class PlotCollector {
   }
 
   async #addElements({ elements }: AnnotationRecord, annotationRow: RowKey, boxes: ElementBoxes | null): Promise<void> {
-    if (elements.count > maxElements || this.#elementCount + elements.count > maxElementsTogether) return;
+    if (elements.count > maxElements || this.#elementCount + elements.count > maxTotalElements) return;
     this.#elementCount += elements.count;
     const isPlotted = this.request.sources.has('annotationelement');
     const { signal } = this.context;
@@ -217,7 +218,7 @@ class PlotCollector {
     }
   }
 
-  /** Adds values that belong together. Some of them may name the item, or the box of the element, that the others describe. */
+  /** Adds values that belong to one row. Some of the values may identify the item, or the box of the element, that the other values describe. */
   #addGroup({ index, values }: PlotGroup, subjectRow: RowKey, boxes: ElementBoxes | null): void {
     const fields: { field: PlotField; value: PlotValue }[] = [];
     const box = new Map<CommonKey, number>();
@@ -226,7 +227,7 @@ class PlotCollector {
       const alias = aliasOf(entry.field);
       if (alias === 'item.id' || alias === 'item.name') {
         const item = this.#itemNamed(String(entry.value), alias);
-        // The values describe an item that is not included.
+        // Values are left out if they describe an item that is not included.
         if (item === null) return;
         if (item.id !== row.itemId) row = { ...folderRow, itemId: item.id, index };
       } else if (alias !== null && typeof entry.value === 'number') box.set(alias, entry.value);
@@ -238,7 +239,7 @@ class PlotCollector {
     for (const { field, value } of fields) this.table.addField(field, row, value);
   }
 
-  /** The included item with this id, name, or name without extension; the first if there are several. */
+  /** Finds the included item with this id, name, or name without extension. If there are several, the first item is returned. */
   #itemNamed(text: string, alias: 'item.id' | 'item.name'): ItemRecord | null {
     this.#itemsByText ??= mapItemsByText(this.#items);
     return this.#itemsByText[alias].get(text) ?? this.#itemsByText['item.name'].get(text) ?? null;
@@ -251,11 +252,11 @@ function mapItemsByText(items: readonly PlotItem[]) {
   const byId = new Map<string, ItemRecord>();
   const byName = new Map<string, ItemRecord>();
   for (const { item } of items) byId.set(item.id, item);
-  // Complete names take precedence over shortened ones, and earlier items over later ones.
+  // A complete name takes precedence over a name without extension, and an earlier item takes precedence over a later item.
   for (const { item } of items) if (!byName.has(item.name)) byName.set(item.name, item);
   for (const { item } of items) {
-    const short = item.name.replace(/\.[^.]*$/, '');
-    if (!byName.has(short)) byName.set(short, item);
+    const shortName = item.name.replace(/\.[^.]*$/, '');
+    if (!byName.has(shortName)) byName.set(shortName, item);
   }
   return { 'item.id': byId, 'item.name': byName };
 }
@@ -264,13 +265,13 @@ function textOrNull(value: unknown): string | null {
   return typeof value === 'string' ? value : null;
 }
 
-/** The annotations with these names: for each name the one that was changed last. */
+/** Finds the annotation of each of these names. If several annotations have the same name, the one that was changed last is returned. */
 function latestByName(annotations: readonly AnnotationRecord[], names: ReadonlySet<string | undefined>): AnnotationRecord[] {
   const latest = new Map<string | undefined, AnnotationRecord>();
   for (const annotation of annotations) {
     const { name } = annotation.head;
-    const other = latest.get(name);
-    if (names.has(name) && (other === undefined || other.version < annotation.version)) latest.set(name, annotation);
+    const previous = latest.get(name);
+    if (names.has(name) && (previous === undefined || previous.version < annotation.version)) latest.set(name, annotation);
   }
   return [...latest.values()];
 }

@@ -17,13 +17,13 @@ import { itemPath } from '../parameters.js';
 interface PlotContext {
   items: Items;
   plotData: PlotData;
-  /** Running requests by client and `uuid`. A newer request aborts the one before. */
+  /** Running requests by client and `uuid`. A newer request aborts the previous request. */
   latest: LatestOnly;
 }
 
 const defineRoute = routeDefiner<PlotContext>();
 
-/** Accepted words for each choice, including booleans. */
+/** The words that a request can use for each choice. */
 const adjacentWords: Readonly<Record<PlotRequest['adjacent'], readonly string[]>> = {
   none: ['false', 'off', '0', 'no', ''],
   images: ['true', 'on', '1', 'yes'],
@@ -85,17 +85,17 @@ function toPlotRequest(item: ItemRecord, query: ParameterValues<typeof selection
   };
 }
 
-function parseAnnotations(sent: readonly unknown[] | undefined): PlotRequest['annotations'] {
-  if (sent === undefined) return [];
-  if (sent.includes('__all__')) return 'all';
-  return sent.map((id) => {
+function parseAnnotations(ids: readonly unknown[] | undefined): PlotRequest['annotations'] {
+  if (ids === undefined) return [];
+  if (ids.includes('__all__')) return 'all';
+  return ids.map((id) => {
     if (typeof id !== 'string' || !isId(id)) throw new InvalidError(`Invalid ObjectId: ${String(id).slice(0, 100)}`, 'id');
     return id.toLowerCase();
   });
 }
 
-function parseSources(sent: string | undefined): ReadonlySet<PlotSource> {
-  const names = splitList(sent);
+function parseSources(list: string | undefined): ReadonlySet<PlotSource> {
+  const names = splitList(list);
   if (names.length === 0) return new Set(plotSources);
   return new Set(
     names.map((name) => {
@@ -106,8 +106,8 @@ function parseSources(sent: string | undefined): ReadonlySet<PlotSource> {
   );
 }
 
-function splitList(sent: string | undefined): string[] {
-  const entries = (sent ?? '').split(',').map((entry) => entry.trim());
+function splitList(list: string | undefined): string[] {
+  const entries = (list ?? '').split(',').map((entry) => entry.trim());
   return entries.filter((entry) => entry !== '');
 }
 
@@ -130,10 +130,10 @@ async function runUnlessSuperseded<T>(
   }
 }
 
-/** Length of the parts in which a response is sent, in characters. */
+/** Minimum length of the parts in which a response is sent, in characters. */
 const partLength = 64 * 1024;
 
-/** The response is a stream, because it may be long. */
+/** Answers with rows. The response is streamed, because it may be long. */
 async function replyRows({ columns, data }: PlotRows): Promise<Reply> {
   const chunks = await withFirstChunk(rowsText({ columns, data }));
   return Reply.stream(Readable.from(chunks), 'application/json');
@@ -208,7 +208,7 @@ const data = defineRoute({
     const request = toPlotRequest(item, query);
     // Computed columns do not exist, so none can be required.
     const requiredKeys = splitList(query.requiredKeys).filter((key) => !key.startsWith('compute.'));
-    const columns = { keys: splitList(query.keys), required: requiredKeys };
+    const columns = { keys: splitList(query.keys), requiredKeys };
     return runUnlessSuperseded(services, { uuid: query.uuid, caller, signal }, (workSignal) =>
       services.plotData.readRows(request, columns, { caller, signal: workSignal }).then(replyRows),
     );

@@ -3,7 +3,7 @@ import type { PlotField, PlotValue } from './fields.js';
 import { BadValueError } from '../../../errors.js';
 import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
 
-/** The subject of a value, from general to specific; empty texts and -1 for the parts that do not apply. */
+/** The subject of a value, from general to specific. Ids that do not apply are empty, and an index that does not apply is -1. */
 export interface RowKey {
   itemId: string;
   annotationId: string;
@@ -11,33 +11,35 @@ export interface RowKey {
   index: number;
 }
 
-/** The row for values about the folder instead of an item. Keys of other rows are made from it. */
+/** The key of the row for values of the folder. Keys of other rows are made from this key. */
 export const folderRow: RowKey = { itemId: '', annotationId: '', elementId: '', index: -1 };
 
 interface Row {
   key: RowKey;
+  /** The values of the requested columns. */
   values: (PlotValue | undefined)[];
 }
 
-/** Columns and rows of a response; `index` is the position of a column in each row. */
+/** Columns and rows of a response. */
 export interface PlotRows {
+  /** The columns. `index` is the index of the column's value in each row. */
   columns: (PlotColumn & { index: number })[];
   data: AsyncIterable<(PlotValue | null)[]>;
 }
 
-/** Maximum number of columns. Further ones are left out. */
+/** Maximum number of columns. Further columns are left out. */
 const maxColumns = 5000;
 /** Maximum number of values in one response. */
 const maxValues = 5_000_000;
 
-/** Collects values by column, and by row for the requested columns. */
+/** Collects the descriptions of all columns, and the rows of the requested columns. */
 export class PlotTable {
   readonly #columns = new Map<string, ColumnStatistics>();
   /** The index of each requested column in the values of a row. */
   readonly #positionByKey: ReadonlyMap<string, number>;
   readonly #rows = new Map<string, Row>();
 
-  /** @param keys columns whose values are kept; `null` for statistics alone. */
+  /** @param keys keys of the columns whose values are kept. `null` if only descriptions are needed. */
   constructor(readonly keys: readonly string[] | null = null) {
     this.#positionByKey = new Map([...new Set(keys)].map((key, position) => [key, position]));
   }
@@ -70,47 +72,48 @@ export class PlotTable {
     return row;
   }
 
-  /** All columns that have values, in order. */
+  /** Returns all columns that have values, in the order of {@link compareColumns}. */
   columns(): PlotColumn[] {
     return [...this.#columns.values()].map(({ column }) => column).sort(compareColumns);
   }
 
   /**
-   * Rows of some columns. More general values are repeated in each row; rows without a required value are left out.
+   * Returns the rows of some columns. Values of more general subjects are repeated in each row. Rows without a value in a required column are
+   * left out.
    *
    * @throws BadValueError if the response could have too many values.
    */
-  rows(keys: readonly string[], required: readonly string[], signal: AbortSignal): PlotRows {
+  rows(keys: readonly string[], requiredKeys: readonly string[], signal: AbortSignal): PlotRows {
     const requestedKeys = new Set(keys);
     const columns = this.columns()
       .filter(({ key }) => requestedKeys.has(key))
       .map((column, index) => ({ ...column, index }));
     const valueCount = columns.length * this.#rows.size;
     if (valueCount > maxValues) {
-      const counted = `${columns.length} columns of ${this.#rows.size} rows`;
-      throw new BadValueError(`A response can have at most ${maxValues} values; ${counted} are more. Request fewer columns.`);
+      const request = `${columns.length} columns of ${this.#rows.size} rows`;
+      throw new BadValueError(`A response can have at most ${maxValues} values; ${request} are more. Request fewer columns.`);
     }
-    return { columns, data: this.#eachRow({ columns, required }, signal) };
+    return { columns, data: this.#eachRow({ columns, requiredKeys }, signal) };
   }
 
   async *#eachRow(
-    { columns, required }: { columns: readonly PlotColumn[]; required: readonly string[] },
+    { columns, requiredKeys }: { columns: readonly PlotColumn[]; requiredKeys: readonly string[] },
     signal: AbortSignal,
   ): AsyncGenerator<(PlotValue | null)[]> {
     if (columns.length === 0) return;
     const positions = columns.map(({ key }) => this.#positionByKey.get(key)!);
-    const requiredPositions = required.map((key) => this.#positionByKey.get(key) ?? -1);
+    const requiredPositions = requiredKeys.map((key) => this.#positionByKey.get(key) ?? -1);
     for await (const row of this.#sortedRows(signal)) {
       const generalRows = this.#generalRows(row.key);
       const valueAt = (position: number): PlotValue | null => {
-        const own = row.values[position];
-        return own ?? generalRows.find(({ values }) => values[position] !== undefined)?.values[position] ?? null;
+        const specificValue = row.values[position];
+        return specificValue ?? generalRows.find(({ values }) => values[position] !== undefined)?.values[position] ?? null;
       };
       if (requiredPositions.every((position) => valueAt(position) !== null)) yield positions.map(valueAt);
     }
   }
 
-  /** The rows by item, annotation, element and index, sorted in small parts. */
+  /** Yields the rows in the order of item, annotation, element and index. They are sorted in small parts, so that other work can run. */
   async *#sortedRows(signal: AbortSignal): AsyncGenerator<Row> {
     const groups = new Map<string, Map<string, Row[]>>();
     for (const row of this.#rows.values()) {
@@ -123,7 +126,7 @@ export class PlotTable {
       if (rows === undefined) group.set(elementId, [row]);
       else rows.push(row);
     }
-    // A slash sorts before every character of an id.
+    // Sorting the keys sorts by item and then by annotation, because a slash comes before every character of an id.
     for (const groupKey of [...groups.keys()].sort()) {
       const group = groups.get(groupKey)!;
       for (const elementId of [...group.keys()].sort()) {
@@ -135,7 +138,7 @@ export class PlotTable {
     }
   }
 
-  /** Rows about the same subject at more general levels, the most specific first. */
+  /** Finds the rows of the more general subjects to which a row belongs, the most specific first. */
   #generalRows(key: RowKey): Row[] {
     const keys: RowKey[] = [];
     const { itemId, annotationId } = key;

@@ -31,7 +31,12 @@ export interface ValueColumn {
   target: ColumnTarget;
 }
 
-/** Selects the columns with values for elements. @param skippedNames names of columns that are not read. @throws BadParameterError for columns without values. */
+/**
+ * Selects the columns with values for elements.
+ *
+ * @param skippedNames names of columns that are not read.
+ * @throws BadParameterError for columns without values.
+ */
 export function selectValueColumns(columns: readonly ImportColumn[], skippedNames: ReadonlySet<string>): ValueColumn[] {
   const positions = new Map(columns.map(({ name }, position) => [name, position]));
   const valueColumns: Omit<ValueColumn, 'target'>[] = [];

@@ -85,7 +85,10 @@ async function* textOf(path: string): AsyncGenerator<string, void, undefined> {
   }
 }
 
-/** Reads the rows of a file. The first row contains the names of the columns. An empty cell is `null`, but an empty cell in quotes is an empty text. */
+/**
+ * Reads the rows of a file. The first row contains the names of the columns. An empty cell is `null`, but an empty cell in quotes is an
+ * empty text.
+ */
 async function* rowsOf(path: string): AsyncGenerator<Row, void, undefined> {
   const parser = parse({
     record_delimiter: ['\r\n', '\n', '\r'],

@@ -4,7 +4,11 @@ import { removeFromUser, setInUser, type ColumnTarget } from './user-columns.js'
 
 type Json = Record<string, unknown>;
 
-/** Sets the values of a row in an element. Also changes the object in its member `user`. @param removesEmpty whether an empty cell removes the element's value. */
+/**
+ * Sets the values of a row in an element. Also changes the object in its member `user`.
+ *
+ * @param removesEmpty whether an empty cell removes the element's value.
+ */
 export function setCells(
   element: Json,
   targets: readonly ColumnTarget[],

@@ -253,7 +253,10 @@ export async function writeElements(
   return { file: 'sorted', ...result };
 }
 
-/** Sets the id of an element. An id that does not have the form of element ids comes from another program, and is stored as a value in `user`. */
+/**
+ * Sets the id of an element. An id that does not have the form of element ids comes from another program, and is stored as a value in
+ * `user`.
+ */
 function setId(element: Json, id: ImportCell, isFirst: boolean): void {
   if (id === null) return;
   const text = typeof id === 'string' ? id.toLowerCase() : '';

@@ -76,7 +76,11 @@ function cellSubject(name: string, row: number): string {
   return `Row ${row} of the column ${quoted(name)} is`;
 }
 
-/** Converts the value of a cell to a value of JSON. @throws BadParameterError, which names column and row, for values that JSON does not have. */
+/**
+ * Converts the value of a cell to a value of JSON.
+ *
+ * @throws BadParameterError, which names column and row, for values that JSON does not have.
+ */
 export function cellOf(value: unknown, name: string, row: number): ImportCell {
   switch (typeof value) {
     case 'string':

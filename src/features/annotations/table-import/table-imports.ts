@@ -219,7 +219,11 @@ class TablePatch {
     return patchElement(element, this.table.targets, cells, this.removesEmpty);
   }
 
-  /** Yields all elements of a version with their new values. @throws BadParameterError after the last element, if some ids belong to no element. */
+  /**
+   * Yields all elements of a version with their new values.
+   *
+   * @throws BadParameterError after the last element, if some ids belong to no element.
+   */
   async *patchAll(store: ElementStore, stored: StoredElements): AsyncGenerator<AnnotationElement, void, undefined> {
     const { ids, count } = this.table;
     const foundFlags = new Uint8Array(count);

@@ -218,7 +218,10 @@ export class Block {
   }
 }
 
-/** Makes a function that tests whether a position is inside a polygon (even-odd rule). It tests the polygon's box first, because most positions are outside. */
+/**
+ * Makes a function that tests whether a position is inside a polygon (even-odd rule). It tests the polygon's box first, because most
+ * positions are outside.
+ */
 function createPolygonTest(points: readonly (readonly [number, number])[]): (x: number, y: number) => boolean {
   const [xs, ys] = [Float64Array.from(points, ([x]) => x), Float64Array.from(points, ([, y]) => y)];
   let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];

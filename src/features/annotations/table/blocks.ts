@@ -17,7 +17,10 @@ const taskSubject = 'The table';
 const maxPacksForCells = 16;
 const timeoutMs = 60_000;
 const memoryMiB = 2048;
-/** Maximum number of calls that wait for a thread. Each request makes only a few calls at a time, and requests wait in a queue before they begin. */
+/**
+ * Maximum number of calls that wait for a thread. Each request makes only a few calls at a time, and requests wait in a queue before they
+ * begin.
+ */
 const maxWaitingCalls = 256;
 /** Memory in bytes for segments that are computed from packs, because no stored segment contains these packs. */
 const maxLooseBytes = 32 * 1024 * 1024;
@@ -43,7 +46,10 @@ export interface TableBlock {
   liveCount: number;
   /** Loads the block with these columns. `transfer` lists the buffers to transfer when the block is sent to a thread. */
   load(columns: Iterable<TableColumn>, signal: AbortSignal): Promise<{ block: BlockInput; transfer: ArrayBuffer[] }>;
-  /** Loads the values of columns at some rows, column by column. The elements of these rows must not have changed since the block was written. */
+  /**
+   * Loads the values of columns at some rows, column by column. The elements of these rows must not have changed since the block was
+   * written.
+   */
   loadCells(columns: TableColumn[], rows: Uint32Array, signal: AbortSignal): Promise<Cell[][]>;
 }
 

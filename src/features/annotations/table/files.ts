@@ -57,7 +57,11 @@ export class TableFiles {
     });
   }
 
-  /** Writes a Parquet file with shapes. @param windows all packs of the annotation, by window. The shapes are made from the texts in the packs. */
+  /**
+   * Writes a Parquet file with shapes.
+   *
+   * @param windows all packs of the annotation, by window. The shapes are made from the texts in the packs.
+   */
   async *parquet({ table, filter, signal }: TableQuery, columns: TableColumn[], windows: readonly WindowPacks[]): Chunks {
     yield Buffer.from('PAR1');
     let offset = 4;

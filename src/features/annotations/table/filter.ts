@@ -28,7 +28,12 @@ function filterError(message: string): BadParameterError {
   return new BadParameterError(`filter: ${message}`);
 }
 
-/** Checks a filter. @returns `null` if there is no filter, so that all elements are selected. @throws BadParameterError that says which part is wrong. */
+/**
+ * Checks a filter.
+ *
+ * @returns `null` if there is no filter, so that all elements are selected.
+ * @throws BadParameterError that says which part is wrong.
+ */
 export function parseFilter(value: unknown, columnsByName: ColumnsByName): TableFilter | null {
   if (value === undefined || value === null) return null;
   return new FilterParser(columnsByName).parse(value, maxDepth);

@@ -72,7 +72,11 @@ export class FolderSummaries {
     private readonly tables: Tables,
   ) {}
 
-  /** Sums up the annotations of an image that the caller may read. @throws BadParameterError if a column has another type than the query needs. */
+  /**
+   * Sums up the annotations of an image that the caller may read.
+   *
+   * @throws BadParameterError if a column has another type than the query needs.
+   */
   async summarizeImage(itemId: string, query: SummaryQuery): Promise<ImageSummary> {
     const { caller, signal, by } = query;
     const moments: CategoryMoments[] = [];

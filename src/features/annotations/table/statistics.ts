@@ -91,7 +91,10 @@ function describeTexts(column: TableColumn, selectedBlocks: SelectedBlocks, rowC
   return { name: column.name, type: column.type, count, nulls: rowCount - count, distinct: counts.size, categories };
 }
 
-/** Compares two categories by count, the largest first, and by value if the counts are equal, so that responses do not depend on the order of blocks. */
+/**
+ * Compares two categories by count, the largest first, and by value if the counts are equal, so that responses do not depend on the order
+ * of blocks.
+ */
 export function byCount([a, countA]: [Cell, number], [b, countB]: [Cell, number]): number {
   return countB - countA || (String(a) < String(b) ? -1 : 1);
 }

@@ -250,7 +250,10 @@ export function candidateBlocks({ blocks }: OpenTable, filter: TableFilter | nul
   });
 }
 
-/** Finds the smallest and the largest number of a column in a table. Returns `null` if the column has no numbers, or if its limits are not stored. */
+/**
+ * Finds the smallest and the largest number of a column in a table. Returns `null` if the column has no numbers, or if its limits are not
+ * stored.
+ */
 export function limitsOfTable(table: OpenTable, source: string): { low: number; high: number } | null {
   let [low, high] = [Infinity, -Infinity];
   for (const { header } of table.blocks) {

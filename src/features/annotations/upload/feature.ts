@@ -19,7 +19,7 @@ interface UploadNeeds {
   runner: JobStarter;
 }
 
-/** Reads uploaded files as annotations of the item they were sent for. */
+/** Reads uploaded files as annotations of the items that the uploads name. */
 export const annotationUploadFeature: Feature<UploadNeeds, null> = {
   async open({ core, fileSettings, items, imageMarking, annotations, runner }, onClose) {
     const { host, ownCollections, leases, records, callers, events, logger } = core;

@@ -5,18 +5,18 @@ import { BadParameterError } from '../../../errors.js';
 export const maxNameLength = 1000;
 /** Maximum number of identifiers in one file. */
 const maxIdentifiers = 10_000;
-/** Stands for the id of an unknown item, so that everything else in the file can be checked. */
+/** Takes the place of the id of an unknown item, so that the rest of the file can be checked. */
 const placeholderId = '0'.repeat(24);
 const itemIdPattern = /^[0-9a-f]{24}$/;
 
-/** The part of an upload's reference that is about annotations. */
+/** The part of an upload's reference that this feature uses. */
 export interface UploadReference {
   identifier: string;
   itemId: string | null;
   uuid: string | null;
 }
 
-/** Reads the reference of an upload; `null` if it is not about annotations. */
+/** Parses the reference of an upload. Returns `null` if the reference has no valid identifier. */
 export function parseReference(reference: string | undefined): UploadReference | null {
   if (reference === undefined || !reference.trimStart().startsWith('{')) return null;
   let parsed: unknown;
@@ -33,11 +33,11 @@ export function parseReference(reference: string | undefined): UploadReference |
 
 type JsonObject = Record<string, unknown>;
 
-/** Finds the id of the item for a name in an element; `null` if there is none. */
+/** Finds the id of the item for a name in an element. Returns `null` if there is none. */
 export type ResolveItem = (name: string) => Promise<string | null>;
 
 /**
- * Replaces identifiers in overlay elements by item ids. The identifiers name items that were uploaded together with the
+ * Replaces identifiers in image and pixelmap elements by item ids. The identifiers name items that were uploaded together with the
  * annotations.
  */
 export class OverlayReferences {
@@ -56,18 +56,18 @@ export class OverlayReferences {
     return [...this.#itemIdByName].flatMap(([name, itemId]) => (itemId === null ? [name] : []));
   }
 
-  /** Replaces identifiers in elements with ids; returns the same list if there are no identifiers. */
+  /** Replaces identifiers in elements by item ids. Returns the same list if no element has an identifier. */
   readonly replaceIdentifiers = async (elements: readonly unknown[]): Promise<readonly unknown[]> => {
-    let replaced: unknown[] | null = null;
+    let newElements: unknown[] | null = null;
     for (const [index, element] of elements.entries()) {
       const name = this.#nameIn(element);
       if (name === null) continue;
       const itemId = (await this.#findItem(name)) ?? placeholderId;
       if (itemId === name) continue;
-      replaced ??= [...elements];
-      replaced[index] = { ...(element as JsonObject), [this.#field]: itemId };
+      newElements ??= [...elements];
+      newElements[index] = { ...(element as JsonObject), [this.#field]: itemId };
     }
-    return replaced ?? elements;
+    return newElements ?? elements;
   };
 
   #nameIn(element: unknown): string | null {
@@ -96,13 +96,13 @@ export function isItemId(text: string): boolean {
 }
 
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
-/** Number of bytes at the beginning of a file that show whether it is a list of features. */
+/** Number of bytes at the beginning of a file that show whether the file is a list of features. */
 const headBytes = 1024;
 const featureListPattern = /^\s*\[\s*\{\s*"type"\s*:\s*"Feature"/;
 
 /**
- * Yields the bytes of a file of annotations in the form that the store reads: removes a byte order mark, and makes a bare list of
- * features, as QuPath writes it, a collection.
+ * Yields the bytes of a file of annotations in the form that the store reads. Removes a byte order mark, and turns a bare list of features,
+ * which QuPath writes, into a FeatureCollection.
  */
 export async function* normalizeAnnotationFile(file: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const iterator = file[Symbol.asyncIterator]();

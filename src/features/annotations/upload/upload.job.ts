@@ -3,7 +3,7 @@ import { uploadJobName, type AnnotationUploads } from './uploads.js';
 import { mayRetry } from '../../jobs/job-record.js';
 import type { JobDefinition } from '../../jobs/running/definition.js';
 
-/** Reads an uploaded file of annotations. When it is restarted after a crash, it makes the annotations that are missing. */
+/** The job that reads an uploaded file of annotations. After a crash, it is started again and creates the annotations that are missing. */
 export function annotationUploadJob(uploads: AnnotationUploads): JobDefinition<UploadTask> {
   return {
     name: uploadJobName,

@@ -7,10 +7,10 @@ import { isDuplicateKey } from '../../../core/database/refused-writes.js';
 
 /** The data of the job that reads an upload of annotations. */
 export interface UploadTask {
-  /** Identifies the work, also after it is started again: 24 hexadecimal digits. */
+  /** Identifies the work, even after it is started again. 24 hexadecimal digits, or empty until the first job is made. */
   ingestion: string;
   fileId: string;
-  /** The item to annotate; `null` if the reference does not name one. */
+  /** Id of the item to annotate. `null` if the reference does not name an item. */
   itemId: string | null;
   /** Name of the batch of uploads whose identifiers the elements can use in place of item ids. */
   uuid: string | null;
@@ -19,16 +19,16 @@ export interface UploadTask {
   /** Whether the user was a site administrator at the time of the upload. */
   admin: boolean;
   /**
-   * Whether the upload has waited long enough for other uploads, so that an item that is still missing is an error. (`isLastTry` is
-   * about something else: the last attempt of the job.)
+   * Whether the upload does not wait for other uploads any longer, so that an item that is still missing is an error. Do not confuse this with
+   * `isLastTry`, which is about the last attempt of a job.
    */
   last: boolean;
 }
 
-/** A task that waits for other uploads of its batch. */
+/** An upload that waits for other uploads of its batch. */
 export interface WaitingUpload {
   task: UploadTask;
-  /** Identifiers for which no item was known when the file was read. */
+  /** Identifiers for which there was no item when the file was read. */
   identifiers: string[];
 }
 
@@ -41,25 +41,25 @@ interface IdentifierDocument {
 interface WaitingDocument extends WaitingUpload {
   /** The `ingestion` of the task. */
   _id: string;
-  /** See {@link keyOf}, of user and uuid. */
+  /** The {@link keyOf key} of user and uuid. */
   batch: string;
   created: Date;
 }
 
-/** Stores batches of uploads: the items for their identifiers, and the uploads that wait for others. Both are removed after some time. */
+/** Stores batches of uploads: the item for each identifier, and the uploads that wait for other uploads. Both are removed after some time. */
 export class AnnotationUploadModel {
   readonly #identifiers: Model<IdentifierDocument>;
   readonly #waiting: Model<WaitingDocument>;
 
-  constructor(own: OwnCollections) {
-    const { Schema } = own.connection.base;
+  constructor(ownCollections: OwnCollections) {
+    const { Schema } = ownCollections.connection.base;
     const { Mixed } = Schema.Types;
-    this.#identifiers = own.model<IdentifierDocument>(
+    this.#identifiers = ownCollections.model<IdentifierDocument>(
       'LargeImageNamedUpload',
       'annotation_upload_name',
       new Schema<IdentifierDocument>({ _id: String, itemId: String, created: { type: Date, index: true } }),
     );
-    this.#waiting = own.model<WaitingDocument>(
+    this.#waiting = ownCollections.model<WaitingDocument>(
       'LargeImageWaitingUpload',
       'annotation_upload_waiting',
       new Schema<WaitingDocument>(
@@ -79,20 +79,20 @@ export class AnnotationUploadModel {
     await Promise.all([createIndexesOf(this.#identifiers), createIndexesOf(this.#waiting)]);
   }
 
-  /** Stores the item for an identifier in a batch, in place of an earlier item for it. */
+  /** Stores the item for an identifier in a batch. Replaces an earlier item for this identifier. */
   async storeIdentifier({ userId, uuid }: Batch, identifier: string, itemId: string): Promise<void> {
     const $set = { itemId, created: new Date() };
     const write = () => this.#identifiers.updateOne({ _id: keyOf(userId, uuid, identifier) }, { $set }, { upsert: true });
     try {
       await write();
     } catch (error) {
-      // When two processes write the same document for the first time, the later write is repeated and finds it there.
+      // If another process has just inserted the same document, the second try finds and updates the document.
       if (!isDuplicateKey(error)) throw error;
       await write();
     }
   }
 
-  /** Finds the item for an identifier in a batch; `null` if there is none. */
+  /** Finds the id of the item for an identifier in a batch. Returns `null` if there is none. */
   async findItemId({ userId, uuid }: Batch, identifier: string): Promise<string | null> {
     const document = await this.#identifiers.findById(keyOf(userId, uuid, identifier)).lean<IdentifierDocument>();
     return document?.itemId ?? null;
@@ -104,7 +104,7 @@ export class AnnotationUploadModel {
     await this.#waiting.updateOne({ _id: task.ingestion }, { $set, $setOnInsert: { created: new Date() } }, { upsert: true });
   }
 
-  /** Lists waiting uploads: all, or only those of a batch or those stored before a time. */
+  /** Lists waiting uploads. @param selection only uploads of this batch, or only uploads that were stored before a time. */
   async *listWaiting(selection: { batch?: Batch; before?: Date }): AsyncGenerator<WaitingUpload> {
     const { batch, before } = selection;
     const filter = {
@@ -125,7 +125,7 @@ export class AnnotationUploadModel {
     await this.#waiting.deleteOne({ _id: ingestion });
   }
 
-  /** Removes identifiers that were stored before a time. @returns how many. */
+  /** Removes identifiers that were stored before a time. @returns the number of removed identifiers. */
   async removeIdentifiers(before: Date): Promise<number> {
     return (await this.#identifiers.deleteMany({ created: { $lt: before } })).deletedCount;
   }
@@ -137,7 +137,7 @@ export interface Batch {
   uuid: string;
 }
 
-/** A short key for texts of any length and content that clients choose. */
+/** Makes a short key from texts that clients choose, which can have any length and content. */
 function keyOf(...texts: readonly string[]): string {
   return createHash('sha256').update(JSON.stringify(texts)).digest('hex');
 }

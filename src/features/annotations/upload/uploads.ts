@@ -16,12 +16,12 @@ import { announceStep } from '../../../core/steps.js';
 
 /** Name and type of the job that reads an uploaded file of annotations. */
 export const uploadJobName = 'large_image_annotation_upload';
-/** The identifier of annotation uploads ends with this. Applications can prepend something. */
-const annotationIdentifier = 'LargeImageAnnotationUpload';
-/** How long a file waits for other uploads of its batch, and how long identifiers are kept, in milliseconds. */
+/** The identifiers of annotation uploads end with this text. Applications can put other text before it. */
+const annotationIdentifierEnd = 'LargeImageAnnotationUpload';
+/** Time in milliseconds for which a file waits for other uploads of its batch, and for which identifiers are kept. */
 const maxWaitMs = 24 * 3600 * 1000;
 const sweepEveryMs = 3600 * 1000;
-/** How long clients can fetch the message about a failure, in milliseconds. */
+/** Time in milliseconds for which clients can fetch the message about a failure. */
 const failureLifetimeMs = 3600 * 1000;
 /** Maximum number of annotation ids, or of missing identifiers, in the result of a job. */
 const maxListed = 1000;
@@ -37,7 +37,7 @@ export interface AnnotationUploadsOptions {
   imageMarking: ImageMarking;
   files: HostFiles;
   runner: JobStarter;
-  /** Maximum size of a file to read, in bytes. */
+  /** Maximum size of a file that is read, in bytes. */
   maxBytes: number;
   notify: ((notification: HostNotification) => Promise<void>) | undefined;
   logger: HostLogger;
@@ -49,11 +49,11 @@ export interface IngestContext {
   log: (text: string) => void;
   setResults: (results: Record<string, unknown>) => void;
   signal: AbortSignal;
-  /** Whether the job is not tried again, even if it fails because the database is too busy. */
+  /** Whether this is the last attempt: the job is not tried again, even if it fails only because the database is too busy. */
   isLastTry: boolean;
 }
 
-/** Thrown if elements name uploads that have not arrived yet. */
+/** Thrown if elements refer to uploads that have not arrived yet. */
 class MissingUploadsError extends LargeImageError {
   constructor(readonly identifiers: readonly string[]) {
     super(
@@ -67,8 +67,8 @@ class MissingUploadsError extends LargeImageError {
 }
 
 /**
- * Turns uploaded files into annotations. An upload whose reference contains {@link annotationIdentifier} gets a job that reads the
- * file with the rights of its uploader. Overlays can refer to items by the identifiers of other uploads with the same `uuid`; the
+ * Turns uploaded files into annotations. If the identifier of an upload ends with {@link annotationIdentifierEnd}, a job reads the file with
+ * the rights of its uploader. Image and pixelmap elements can refer to items by the identifiers of other uploads with the same `uuid`. The
  * file then waits for these uploads.
  */
 export class AnnotationUploads {
@@ -87,13 +87,13 @@ export class AnnotationUploads {
 
   /** Handles a finished upload. */
   async handleFinished({ file: doc, caller, reference, id }: HostEventPayloads['upload.finished']): Promise<void> {
-    const parsed = parseReference(reference);
-    if (parsed === null) return;
+    const uploadReference = parseReference(reference);
+    if (uploadReference === null) return;
     const { model, records } = this.options;
     const file = records.fileOf(doc);
     const userId = caller?.id ?? null;
-    const { identifier, itemId, uuid } = parsed;
-    if (identifier.endsWith(annotationIdentifier)) {
+    const { identifier, itemId, uuid } = uploadReference;
+    if (identifier.endsWith(annotationIdentifierEnd)) {
       const ingestion = id === undefined ? '' : ingestionIdOf(id);
       const task = { ingestion, fileId: file.id, itemId, uuid, userId, admin: caller?.admin === true, last: false };
       await this.#startJob(task, id === undefined ? {} : { id: ingestion });
@@ -104,7 +104,11 @@ export class AnnotationUploads {
     }
   }
 
-  /** @param options the id of the job, so that no second job is made if the same upload is announced again. */
+  /**
+   * Creates and starts a job.
+   *
+   * @param options `id`: id of the job. With an id, no second job is made if the host announces the same upload again.
+   */
   async #startJob(task: UploadTask, options: { id?: string } = {}): Promise<void> {
     const { runner } = this.options;
     const kwargs = { ...task };
@@ -114,7 +118,7 @@ export class AnnotationUploads {
     await runner.start(job);
   }
 
-  /** Finds the item of the job. Users who may read the item see the job. `null` if the uploader may not annotate the item. */
+  /** Finds the id of the job's item. Users who may read the item see the job. Returns `null` if the uploader may not annotate the item. */
   async #findJobItem(task: UploadTask): Promise<string | null> {
     try {
       return (await this.#loadTarget(task)).item.id;
@@ -124,12 +128,12 @@ export class AnnotationUploads {
     }
   }
 
-  /** Starts the waiting uploads of one batch, or of all batches, for whose identifiers all items are known now. */
+  /** Starts waiting uploads whose identifiers all have items now. Looks only at one batch if `batch` is given. */
   async #startReadyUploads(batch?: Batch, caller?: Caller | null): Promise<void> {
     const { model } = this.options;
     for await (const { task, identifiers } of model.listWaiting({ ...(batch && { batch }) })) {
       if (!(await this.#canResolveAll(task, identifiers))) continue;
-      // The uploader may have become a site administrator, or may no longer be one.
+      // Since the upload, the uploader may have become a site administrator, or may have ceased to be one.
       await this.#startWaiting({ ...task, ...(caller && { admin: caller.admin }) });
     }
   }
@@ -151,10 +155,10 @@ export class AnnotationUploads {
   }
 
   /**
-   * Starts the uploads that a process was about to start when it died, and gives those that have waited too long a last attempt.
-   * Must be called at intervals.
+   * Starts waiting uploads that are ready but were not started, because a process died. Uploads that have waited too long get a last attempt.
+   * Must be called at regular intervals.
    *
-   * @returns how many identifiers of old batches were removed.
+   * @returns the number of removed identifiers of old batches.
    */
   async sweep(): Promise<number> {
     const { model } = this.options;
@@ -165,9 +169,9 @@ export class AnnotationUploads {
     return removedCount;
   }
 
-  /** Reads the file of a task. @throws an error whose message the client sees. */
+  /** Reads the file of a task and creates its annotations. @throws an error whose message the client sees. */
   async ingest(queuedTask: UploadTask, context: IngestContext): Promise<void> {
-    // The id of the first job identifies the work, so that a repetition makes the same annotations.
+    // If the task has no `ingestion` yet, the id of the first job identifies the work, so that a repetition makes the same annotations.
     const task = queuedTask.ingestion === '' ? { ...queuedTask, ingestion: context.jobId } : queuedTask;
     const { signal } = context;
     const request = { subject: task.fileId, signal };
@@ -184,8 +188,8 @@ export class AnnotationUploads {
     const { records, files, annotations, maxBytes } = this.options;
     const { item, caller } = await this.#loadTarget(task);
     const file = await records.findFile(task.fileId);
-    // The work was done before, but the process was killed before the job could record it.
-    if (file === null && (await annotations.lifecycle.exists(annotationId(task.ingestion, 0)))) return;
+    // In this case, the work is done already, but the process was killed before the job was marked as done.
+    if (file === null && (await annotations.lifecycle.exists(annotationIdAt(task.ingestion, 0)))) return;
     if (file === null) throw new InvalidError(`No such file: ${task.fileId}`, 'fileId');
     if (file.size > maxBytes) {
       throw new LargeImageError(
@@ -206,7 +210,7 @@ export class AnnotationUploads {
         confirm: () => {
           if (references.unresolvedNames.length > 0) throw new MissingUploadsError(references.unresolvedNames);
         },
-        idAt: (index) => annotationId(task.ingestion, index),
+        idAt: (index) => annotationIdAt(task.ingestion, index),
       });
       log(`Created ${created.length} ${created.length === 1 ? 'annotation' : 'annotations'}\n`);
       if (skippedCount > 0) log(`Skipped ${skippedCount} ${skippedCount === 1 ? 'feature' : 'features'} without a shape\n`);
@@ -224,7 +228,7 @@ export class AnnotationUploads {
     announceStep('annotation-upload:removed');
   }
 
-  /** Loads the item to annotate and the uploader, if they may annotate it. */
+  /** Loads the item to annotate, and the uploader. @throws an error if the uploader may not annotate the item. */
   async #loadTarget({ itemId, userId, admin }: UploadTask): Promise<{ item: ItemRecord; caller: Caller }> {
     const { items, annotations, callers } = this.options;
     if (userId === null) throw new AccessDeniedError('You must be logged in.');
@@ -251,7 +255,7 @@ export class AnnotationUploads {
     return item.id;
   }
 
-  /** Makes an item a large image if possible. The box of an overlay is the box of its image, so an overlay without an image has no box. */
+  /** Makes an item a large image if possible, because the box of an image or pixelmap element is computed from the size of its image. */
   async #tryMakeLargeImage({ id }: ItemRecord, caller: Caller): Promise<void> {
     const { imageMarking, items, logger } = this.options;
     try {
@@ -263,14 +267,14 @@ export class AnnotationUploads {
     }
   }
 
-  /** Stores the task until the other uploads of its batch have arrived. @returns false if the task cannot wait for others. */
+  /** Stores the task until the other uploads of its batch have arrived. @returns false if the task cannot wait for other uploads. */
   async #storeIfItCanWait(task: UploadTask, { identifiers }: MissingUploadsError): Promise<boolean> {
     const { userId, uuid, last } = task;
     if (userId === null || uuid === null || last) return false;
     const batch = { userId, uuid };
     await this.options.model.storeWaiting(batch, { task, identifiers: [...identifiers] });
     announceStep('annotation-upload:parked');
-    // An upload may have arrived before the task was stored.
+    // The missing uploads may have arrived just before the task was stored.
     await this.#startReadyUploads(batch);
     return true;
   }
@@ -283,7 +287,7 @@ export class AnnotationUploads {
     try {
       await files.remove(file.doc);
     } catch (err) {
-      // The job is resumed, finds the annotations and removes the file.
+      // The next attempt of the job finds the annotations and removes the file.
       if (isTemporary(err) && !isLastTry) throw err;
       logger.warn({ err, fileId: file.id }, 'Annotation:Upload:NotRemoved');
     }
@@ -309,10 +313,10 @@ function ingestionIdOf(uploadId: string): string {
 }
 
 /**
- * Id of the annotation at an index in a file. Higher indices have higher ids. The ids begin with the first 8 digits of the ingestion,
+ * Makes the id of the annotation at an index in a file. Higher indices have higher ids. The ids begin with the first 8 digits of the ingestion,
  * which are the time of the upload if its id is an ObjectId.
  */
-function annotationId(ingestion: string, index: number): string {
+function annotationIdAt(ingestion: string, index: number): string {
   const hash = createHash('sha256').update(ingestion).digest('hex').slice(0, 10);
   return ingestion.slice(0, 8) + hash + index.toString(16).padStart(6, '0');
 }

@@ -12,7 +12,11 @@ import { annotationListSchema } from '../../schemas.js';
 import { replyPage } from '../../replies.js';
 import { filteredView, privateHeaders, jsonWithoutElements } from '../../views.js';
 
-/** Checks that the caller may read an item. The error names the item, while errors of other routes name its folder. @throws UnknownIdError, AccessDeniedError */
+/**
+ * Checks that the caller may read an item. The error names the item, while errors of other routes name its folder.
+ *
+ * @throws UnknownIdError, AccessDeniedError
+ */
 async function requireItem(items: Items, id: string, caller: Caller | null): Promise<void> {
   try {
     await items.load(id, 0, caller);

@@ -156,7 +156,10 @@ export class AnnotationLists {
     return { items, total };
   }
 
-  /** Lists the ids of a folder's items that have active annotations, in ascending order. Items and annotations that the caller may not read are left out. */
+  /**
+   * Lists the ids of a folder's items that have active annotations, in ascending order. Items and annotations that the caller may not read
+   * are left out.
+   */
   async listImagesInFolder({ folderId, recurse, caller }: FolderSearch): Promise<string[]> {
     const { model, permissions, records } = this.options;
     const permitted = await permissions.createPermittedFilter(caller, 0);
@@ -182,7 +185,10 @@ export class AnnotationLists {
     for await (const itemIds of this.options.records.listItemIdsIn(folderId, { recurse })) yield { ...permitted, itemIds };
   }
 
-  /** Finds a page of the annotations of a search. Only sort keys are held in memory: the keys of all batches of items are merged into one list. */
+  /**
+   * Finds a page of the annotations of a search. Only sort keys are held in memory: the keys of all batches of items are merged into one
+   * list.
+   */
   async findFolderPage(search: FolderSearch, { limit, offset, sort }: AnnotationPaging): Promise<AnnotationPage> {
     const { model } = this.options;
     const endOffset = limit === 0 ? Infinity : offset + limit;

@@ -22,7 +22,11 @@ export class AnnotationMetadataSearch {
     private readonly access: HostAccess,
   ) {}
 
-  /** Finds the items, without duplicates, in the order of their oldest matching annotations. @throws BadParameterError for types other than `item`. */
+  /**
+   * Finds the items, without duplicates, in the order of their oldest matching annotations.
+   *
+   * @throws BadParameterError for types other than `item`.
+   */
   async search(request: MetadataSearchRequest, caller: Caller | null): Promise<{ item: StoredDocument[] } | []> {
     const types = new Set(request.types);
     if (types.size !== 1 || !types.has('item')) {

@@ -67,7 +67,10 @@ export class ColumnWriter {
     writeValues(viewAt(this.#buffer, offset + 1 + doubleBytes, width * values.length), width, low, values);
   }
 
-  /** Writes two columns of finite numbers; `high` is at least `low` in each row. Numbers with up to five decimals are stored as whole numbers. */
+  /**
+   * Writes two columns of finite numbers; `high` is at least `low` in each row. Numbers with up to five decimals are stored as whole
+   * numbers.
+   */
   writeRanges(low: Float64Array, high: Float64Array): void {
     const scaledLow = new Float64Array(low.length);
     const extent = new Float64Array(low.length);

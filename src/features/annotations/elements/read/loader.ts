@@ -214,7 +214,12 @@ export class ElementLoader {
     return parts;
   }
 
-  /** Loads and caches headers of segments. @param segments the ids of the parts of each segment. @returns the headers by the id of a segment's first part. */
+  /**
+   * Loads and caches headers of segments.
+   *
+   * @param segments the ids of the parts of each segment.
+   * @returns the headers by the id of a segment's first part.
+   */
   async loadTableHeaders(segments: readonly (readonly string[])[]): Promise<Map<string, SegmentHeader>> {
     const headers = new Map<string, SegmentHeader>();
     const missingIds: string[] = [];

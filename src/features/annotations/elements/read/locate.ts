@@ -56,7 +56,11 @@ async function findCandidateIds(
   return idsBySlot;
 }
 
-/** Finds the positions of elements by id. Unknown ids are missing in the result. @param maxPacksWithTexts see {@link defaultMaxPacksWithTexts}. */
+/**
+ * Finds the positions of elements by id. Unknown ids are missing in the result.
+ *
+ * @param maxPacksWithTexts see {@link defaultMaxPacksWithTexts}.
+ */
 export async function locateElements(
   loader: ElementLoader,
   stored: StoredElements,

@@ -3,7 +3,11 @@ import type { PackColumns } from '../packs/pack.js';
 import { parseElement } from './locate.js';
 import { cellsOf, TableDraft } from '../write/table-draft.js';
 
-/** Makes the table of packs that are in no segment. For this, the texts of all their elements are parsed. @param onElement is called with each element and awaited. */
+/**
+ * Makes the table of packs that are in no segment. For this, the texts of all their elements are parsed.
+ *
+ * @param onElement is called with each element and awaited.
+ */
 export async function draftTableOfPacks(
   packs: AsyncIterable<{ columns: PackColumns; text: Buffer }> | Iterable<{ columns: PackColumns; text: Buffer }>,
   onElement: (element: AnnotationElement) => Promise<void> | void = () => {},

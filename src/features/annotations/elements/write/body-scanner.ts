@@ -243,7 +243,11 @@ export class BodyScanner {
     return false;
   }
 
-  /** Scans an element. @returns the offset of the comma or closing bracket after the element, or -1 if the element continues in the next chunk. */
+  /**
+   * Scans an element.
+   *
+   * @returns the offset of the comma or closing bracket after the element, or -1 if the element continues in the next chunk.
+   */
   #scanElement(from: number, filledBytes: number): number {
     const block = this.#block;
     let depth = this.#depth;

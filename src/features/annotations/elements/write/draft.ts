@@ -62,7 +62,11 @@ export class WindowDraft {
     this.#appearanceIndices = enlarge(this.#appearanceIndices, Uint32Array, 1);
   }
 
-  /** Reserves space for the text of the next element. @returns where to write the text, whose actual length the caller then gives to {@link add}. */
+  /**
+   * Reserves space for the text of the next element.
+   *
+   * @returns where to write the text, whose actual length the caller then gives to {@link add}.
+   */
   reserve(bytes: number): { buffer: Buffer; offset: number } {
     const neededBytes = this.#textBytes + bytes;
     if (neededBytes > this.#texts.length) {
@@ -73,7 +77,11 @@ export class WindowDraft {
     return { buffer: this.#texts, offset: this.#textBytes };
   }
 
-  /** Adds an element whose text the caller has written where {@link reserve} said. @param measures measures of the element, if they are known. */
+  /**
+   * Adds an element whose text the caller has written where {@link reserve} said.
+   *
+   * @param measures measures of the element, if they are known.
+   */
   add(element: AnnotationElement, id: string, box: BoundingBox, textBytes: number, measures?: Measures): void {
     const appearanceIndex = this.#appearances.findOrAdd(element);
     this.#table?.add(cellsOf(element, box, measures));
@@ -226,7 +234,10 @@ export class WindowDraft {
 const curveCellsPerAxis = 65_536;
 const sizeClasses = 15;
 
-/** Returns the size class of a box. There is one class for each power of 4. Packs of large shapes come first, so that a view of the whole slide reads few packs. */
+/**
+ * Returns the size class of a box. There is one class for each power of 4. Packs of large shapes come first, so that a view of the whole
+ * slide reads few packs.
+ */
 function sizeClassOf(size: number): number {
   return Math.max(0, Math.min(sizeClasses, Math.floor(Math.log2(size + 1) / 2)));
 }

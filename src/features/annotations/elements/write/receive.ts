@@ -105,7 +105,10 @@ async function storeSlice(
   await writer.add(elements, elements === values ? slice : undefined);
 }
 
-/** Makes the parser options for a text whose length was checked. Its number of containers is unlimited, because an element can have millions of points. */
+/**
+ * Makes the parser options for a text whose length was checked. Its number of containers is unlimited, because an element can have millions
+ * of points.
+ */
 function parserOptionsFor(signal: AbortSignal | undefined): { signal: AbortSignal | undefined; maxContainers: number } {
   return { signal, maxContainers: Infinity };
 }

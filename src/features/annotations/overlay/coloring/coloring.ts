@@ -131,7 +131,11 @@ export class Coloring {
       await this.colorings.countCategories(this.#tableQuery(signal, null), this.#column);
   }
 
-  /** Loads everything that tiles of a level need. For the first tile, this can take seconds. @param windowIndices windows whose elements are drawn. */
+  /**
+   * Loads everything that tiles of a level need. For the first tile, this can take seconds.
+   *
+   * @param windowIndices windows whose elements are drawn.
+   */
   async prepare(level: number, windowIndices: Iterable<number>, signal: AbortSignal): Promise<void> {
     for (const windowIndex of windowIndices) {
       this.#colorsByWindow.set(windowIndex, await this.#loadWindow(windowIndex, signal));
@@ -177,7 +181,11 @@ export class Coloring {
     return Number.isNaN(value) ? this.#colorOfCategory(null) : colors[value]!;
   }
 
-  /** Adds up the shapes that are too small to be drawn at the level of the window. @param options `shrink`: number of levels by which the returned cells are coarser than the window's cells. */
+  /**
+   * Adds up the shapes that are too small to be drawn at the level of the window.
+   *
+   * @param options `shrink`: number of levels by which the returned cells are coarser than the window's cells.
+   */
   async loadSums(window: CellWindow, signal: AbortSignal, { shrink = 0 } = {}): Promise<DrawnSums> {
     const { kind } = this;
     const { level } = window;

@@ -60,7 +60,10 @@ function visibleAreaOf(box: StoredElements['box'], { sizeX, sizeY }: Extent) {
   };
 }
 
-/** Makes overviews of colored or filtered elements, for levels at which tiles have many elements. Overviews are made in threads, and cached only in memory. */
+/**
+ * Makes overviews of colored or filtered elements, for levels at which tiles have many elements. Overviews are made in threads, and cached
+ * only in memory.
+ */
 export class Overviews {
   readonly #overviews = new LRUCache<string, Overview>({
     maxSize: maxBytes,

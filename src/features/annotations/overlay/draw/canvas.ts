@@ -92,7 +92,10 @@ export class Canvas {
     }
   }
 
-  /** Adds a rectangle along a segment, and a disc at its end if `isRounded`. All have the same orientation, so that overlaps add up and never cancel out. */
+  /**
+   * Adds a rectangle along a segment, and a disc at its end if `isRounded`. All have the same orientation, so that overlaps add up and
+   * never cancel out.
+   */
   #addSegment(x0: number, y0: number, x1: number, y1: number, halfWidth: number, isRounded: boolean): void {
     const length = Math.hypot(x1 - x0, y1 - y0);
     const coverage = this.#coverage;

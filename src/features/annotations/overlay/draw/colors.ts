@@ -14,7 +14,10 @@ export const defaultLineWidth = 2;
 const maxParsedColors = 10_000;
 const parsedColors = new Map<string, PaintColor>();
 
-/** Parses a color of an annotation, or takes it from the cache. Channels above 255 are clipped. A text that is not a color becomes transparent. */
+/**
+ * Parses a color of an annotation, or takes it from the cache. Channels above 255 are clipped. A text that is not a color becomes
+ * transparent.
+ */
 export function toPaintColor(text: string): PaintColor {
   const cached = parsedColors.get(text);
   if (cached !== undefined) return cached;

@@ -79,7 +79,10 @@ export class Coverage {
     this.#addClipped(x0, y0, x1, y1, slope, direction);
   }
 
-  /** Clips an edge to the columns of the box. A part left of the box acts like an edge along the left border. A part right of the box has no effect. */
+  /**
+   * Clips an edge to the columns of the box. A part left of the box acts like an edge along the left border. A part right of the box has no
+   * effect.
+   */
   #addClipped(x0: number, y0: number, x1: number, y1: number, slope: number, direction: number): void {
     const width = this.#width;
     if (x0 >= width && x1 >= width) return;

@@ -114,7 +114,10 @@ export class VectorTile {
       .filter((line) => line.length > 1);
   }
 
-  /** Clips rings, and gives them the orientation that the format demands: the outer ring is clockwise on the screen, holes are counter-clockwise. */
+  /**
+   * Clips rings, and gives them the orientation that the format demands: the outer ring is clockwise on the screen, holes are
+   * counter-clockwise.
+   */
   #clipRings(rings: readonly (readonly Coordinate[])[]): Point[][] {
     const clippedRings: Point[][] = [];
     for (const [i, ring] of rings.entries()) {

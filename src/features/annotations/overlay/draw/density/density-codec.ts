@@ -18,7 +18,10 @@ function byteOf(coverage: number): number {
 /** Smallest buffer that zlib accepts, in bytes. */
 const minChunkBytes = 64;
 
-/** Maximum number of bytes of a cell. A cell that is alone in its class takes three bytes each for class, count and position, and one byte for its coverage. */
+/**
+ * Maximum number of bytes of a cell. A cell that is alone in its class takes three bytes each for class, count and position, and one byte
+ * for its coverage.
+ */
 const maxBytesPerCell = 10;
 
 /**
@@ -50,7 +53,10 @@ export function encodeDensity(cells: DensityCells): Buffer {
   return deflateRawSync(bytes.subarray(0, end), { level: 1, chunkSize: Math.max(minChunkBytes, end) });
 }
 
-/** Decodes a tile. Calls `visit` for each class. The first `count` entries of the arrays are the positions (row * 256 + column) and coverages of its cells. */
+/**
+ * Decodes a tile. Calls `visit` for each class. The first `count` entries of the arrays are the positions (row * 256 + column) and
+ * coverages of its cells.
+ */
 export function decodeDensity(
   encoded: Uint8Array,
   visit: (classIndex: number, positions: Uint16Array, cellCoverages: Float64Array, count: number) => void,

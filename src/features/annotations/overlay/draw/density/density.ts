@@ -49,7 +49,11 @@ export interface DensityLevel {
   tiles: Map<number, DensityCells>;
 }
 
-/** Finds the first level at which an element is counted instead of drawn. @param diagonal the diagonal of the element's box in base-layer pixels. */
+/**
+ * Finds the first level at which an element is counted instead of drawn.
+ *
+ * @param diagonal the diagonal of the element's box in base-layer pixels.
+ */
 export function firstDensityLevel(diagonal: number): number {
   let level = 0;
   for (let limit = densityBelow; diagonal >= limit && level < densityLevels; limit *= 2) level += 1;

@@ -81,7 +81,10 @@ export function drawSums(canvas: Canvas, drawnSums: DrawnSums): void {
   }
 }
 
-/** Returns the cells that are not empty, for vector tiles. If they are more than `limit`, only the cells with the largest coverage are returned. */
+/**
+ * Returns the cells that are not empty, for vector tiles. If they are more than `limit`, only the cells with the largest coverage are
+ * returned.
+ */
 export function pointsOfSums(drawnSums: DrawnSums, limit: number): DensityPoint[] {
   const { kind, cells } = drawnSums;
   const side = 2 ** cells.level;
