@@ -66,7 +66,14 @@ export function createAnnotationServices(
   const permissions = new AnnotationPermissions({ access, directory, items, records });
   const bodies = new AnnotationBodies(store, brand);
   const changeQueue = queues.edits;
-  const dependencies: AnnotationDependencies = { ...sharedDependencies, bodies, permissions, overlayImages, notify: host.notify, changeQueue };
+  const dependencies: AnnotationDependencies = {
+    ...sharedDependencies,
+    bodies,
+    permissions,
+    overlayImages,
+    notify: host.notify,
+    changeQueue,
+  };
   const writer = new AnnotationWriter(dependencies);
   const lifecycle = new AnnotationLifecycle(dependencies, writer);
   const edits = new AnnotationEdits(dependencies, writer, brand);
@@ -76,7 +83,14 @@ export function createAnnotationServices(
     permissions,
     writer,
     lifecycle,
-    bulkChanges: new BulkChanges({ ownCollections, model: sharedDependencies.model, records, lifecycle, permissions, logger: sharedDependencies.logger }),
+    bulkChanges: new BulkChanges({
+      ownCollections,
+      model: sharedDependencies.model,
+      records,
+      lifecycle,
+      permissions,
+      logger: sharedDependencies.logger,
+    }),
     edits,
     history: new AnnotationHistory(dependencies, writer),
     lists: new AnnotationLists(dependencies, access),

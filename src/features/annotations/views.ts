@@ -54,7 +54,11 @@ export function filteredView(annotation: AnnotationRecord, level: AccessLevel): 
 
 /** Makes the view for lists of folders and of the history. It includes the access list only on request. */
 export function storedView(annotation: AnnotationRecord, { access: includesAccess }: { access: boolean }): AnnotationView {
-  const record = { ...storedMembers(annotation), public: annotation.public, ...(includesAccess && { access: annotation.access }) };
+  const record = {
+    ...storedMembers(annotation),
+    public: annotation.public,
+    ...(includesAccess && { access: annotation.access }),
+  };
   return { record, head: annotation.head };
 }
 

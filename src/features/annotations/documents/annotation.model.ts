@@ -67,7 +67,11 @@ export class AnnotationModel {
     const { annotations, versions } = createAnnotationSchemas(connection);
     const sequence = new connection.base.Schema<{ _id: string; next: number }>({ _id: String, next: Number });
     this.#annotations = ownCollections.model<StoredAnnotation>('LargeImageAnnotation', 'annotation', annotations);
-    this.#sequence = ownCollections.model<{ _id: string; next: number }>('LargeImageAnnotationSequence', 'annotation_sequence', sequence);
+    this.#sequence = ownCollections.model<{ _id: string; next: number }>(
+      'LargeImageAnnotationSequence',
+      'annotation_sequence',
+      sequence,
+    );
     const versionModel = ownCollections.model<VersionDocument>('LargeImageAnnotationVersion', 'annotation_version', versions);
     this.formerVersions = new AnnotationVersions(connection, versionModel);
     this.annotationBatches = new AnnotationBatches(ownCollections, this.#annotations);

@@ -87,7 +87,13 @@ const create = defineRoute({
   authorize: ({ params, caller }, services) => loadToAnnotate(params.id, caller, services),
   async handle({ authorized: item, query, body, caller, headers, signal }, services) {
     const { name } = query;
-    const { created, skippedCount } = await createAnnotations('list', item, { body, headers, name }, { caller, signal }, services);
+    const { created, skippedCount } = await createAnnotations(
+      'list',
+      item,
+      { body, headers, name },
+      { caller, signal },
+      services,
+    );
     return Reply.json(created.length, { headers: skippedHeader(skippedCount) });
   },
 });

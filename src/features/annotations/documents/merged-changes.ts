@@ -109,7 +109,10 @@ export class MergedChanges {
     const { changeQueue } = this.options;
     for (let waitingChanges = this.#waitingChanges.get(id)!; waitingChanges.length > 0;) {
       const { caller } = waitingChanges[0]!.request;
-      await changeQueue.run(() => this.#makeChanges(id, waitingChanges.splice(0)), { caller: callerName(caller), isNeverRefused: true });
+      await changeQueue.run(() => this.#makeChanges(id, waitingChanges.splice(0)), {
+        caller: callerName(caller),
+        isNeverRefused: true,
+      });
     }
     this.#waitingChanges.delete(id);
     this.#latestVersions.delete(id);
@@ -133,7 +136,9 @@ export class MergedChanges {
         this.#latestVersions.delete(id);
         const isTooLate = performance.now() > deadline;
         if (!(error instanceof SupersededError) || isTooLate) {
-          const reportedError = isTooLate ? new BusyError('This annotation is being changed too often. Try again later.', 5) : error;
+          const reportedError = isTooLate
+            ? new BusyError('This annotation is being changed too often. Try again later.', 5)
+            : error;
           for (const { reject } of changes) reject(reportedError);
           return;
         }

@@ -126,7 +126,8 @@ async function removeUnusedRecords(
   let removedCount = 0;
   for (const kind of ['window', 'part', 'pack'] as const) {
     const unusedIds: string[] = [];
-    for await (const { id, recordId } of records.listDocuments(family, kind)) if (!usedIds[kind].has(recordId)) unusedIds.push(id);
+    for await (const { id, recordId } of records.listDocuments(family, kind))
+      if (!usedIds[kind].has(recordId)) unusedIds.push(id);
     for (let start = 0; start < unusedIds.length; start += removalsPerRenewal) {
       if (!(await renewClaim())) return removedCount;
       removedCount += await records.removeDocuments(kind, unusedIds.slice(start, start + removalsPerRenewal));

@@ -124,9 +124,7 @@ export class AnnotationBatches {
     let removedCount = 0;
     for (const batch of await this.#findStaleBatches(now)) removedCount += await this.abort(batch);
     await this.#documents.deleteMany({ state: 'aborted', at: { $lt: new Date(now - keepAbortedMs) } });
-    const settledBatches = await this.#documents
-      .find({ state: 'committed', at: { $lt: new Date(now - keepNameMs) } })
-      .toArray();
+    const settledBatches = await this.#documents.find({ state: 'committed', at: { $lt: new Date(now - keepNameMs) } }).toArray();
     for (const { _id } of settledBatches) await this.#removeBatchName(_id);
     return removedCount;
   }

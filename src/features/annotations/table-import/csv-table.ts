@@ -130,7 +130,9 @@ export async function openCsv(path: string): Promise<IncomingTable> {
   if (names === null) throw new BadParameterError('The table is empty: its first line must name the columns.');
   const unnamedPosition = names.indexOf('');
   if (unnamedPosition >= 0)
-    throw new BadParameterError(`Column ${unnamedPosition} has no name. The names are ${names.slice(0, 5).map(quoted).join(', ')}.`);
+    throw new BadParameterError(
+      `Column ${unnamedPosition} has no name. The names are ${names.slice(0, 5).map(quoted).join(', ')}.`,
+    );
   return {
     columns: names.map((name, position) => ({ name, kind: 'value', isNumber: types[position]!.isNumber })),
     shapes: new Map(),

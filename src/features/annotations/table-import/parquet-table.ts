@@ -169,7 +169,11 @@ interface PageHeader {
  *
  * @throws Error if a size is too large, or if the pages do not have as many values as there are rows.
  */
-async function checkPages(file: FileBuffer, { path_in_schema: path, ...column }: ColumnMetaData, rowCount: number): Promise<void> {
+async function checkPages(
+  file: FileBuffer,
+  { path_in_schema: path, ...column }: ColumnMetaData,
+  rowCount: number,
+): Promise<void> {
   const start = Number(column.dictionary_page_offset ?? column.data_page_offset);
   const end = start + Number(column.total_compressed_size);
   const reader = { view: new DataView(await file.slice(start, end)), offset: 0 };

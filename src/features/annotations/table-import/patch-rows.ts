@@ -66,8 +66,7 @@ export async function writePatchRows(table: IncomingTable, to: string): Promise<
     }
     if (ids.count === 0) throw new BadParameterError('The table has no rows.');
     const { words, rows, repeatedIds } = ids.sortIds(maxNamedIds);
-    if (repeatedIds.length > 0)
-      throw new BadParameterError(`These ids are in more than one row: ${repeatedIds.join(', ')}.`);
+    if (repeatedIds.length > 0) throw new BadParameterError(`These ids are in more than one row: ${repeatedIds.join(', ')}.`);
     const targets = valueColumns.map(({ target }) => target);
     return { count: ids.count, targets, ids: { words, rows }, places: await file.flushAndLocate() };
   } finally {

@@ -76,7 +76,9 @@ export class TableFiles {
     const write = async (packs: WindowPacks) => {
       const windowBlocks = tableBlocks.filter(({ windowIndex }) => windowIndex === packs.windowIndex);
       if (windowBlocks.length === 0) return null;
-      const loadedBlocks = await mapConcurrently(windowBlocks, blocksAtOnce, (tableBlock) => tableBlock.load(neededColumns, signal));
+      const loadedBlocks = await mapConcurrently(windowBlocks, blocksAtOnce, (tableBlock) =>
+        tableBlock.load(neededColumns, signal),
+      );
       const { input, transfer } = toPacksInput(await packs.load(signal));
       const blocks = loadedBlocks.map(({ block }) => block);
       const allBuffers = [...transfer, ...loadedBlocks.flatMap((block) => block.transfer)];

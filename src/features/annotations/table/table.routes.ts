@@ -231,7 +231,8 @@ const summary = defineRoute({
 });
 
 function columnsToSummarize(columnsByName: ColumnsByName, requestedNames: readonly unknown[] | undefined): TableColumn[] {
-  if (requestedNames !== undefined) return columnsByName.findAll(requestedNames).map(({ name }) => columnsByName.findNumbers(name));
+  if (requestedNames !== undefined)
+    return columnsByName.findAll(requestedNames).map(({ name }) => columnsByName.findNumbers(name));
   const defaultColumns = columnsByName.columns.filter(({ name, type }) => {
     return type === 'number' && (name === 'area' || name === 'length' || name.startsWith('/'));
   });

@@ -37,7 +37,10 @@ describe('the default gain', () => {
   it('is about the same for overlapping windows as for all their elements in one', () => {
     const elements = nuclei(20_000, 2);
     const together = [{ box, levelCrowdings: measureLevels(elements) }];
-    const apart = [0, 1, 2, 3].map((i) => ({ box: { ...box }, levelCrowdings: measureLevels(elements.filter((_, at) => at % 4 === i)) }));
+    const apart = [0, 1, 2, 3].map((i) => ({
+      box: { ...box },
+      levelCrowdings: measureLevels(elements.filter((_, at) => at % 4 === i)),
+    }));
     for (const level of [5, 7, 9]) {
       const ratio = defaultGain(apart, level) / defaultGain(together, level);
       expect(ratio).toBeGreaterThan(0.9);

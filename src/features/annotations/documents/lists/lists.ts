@@ -138,7 +138,11 @@ export class AnnotationLists {
     const { creatorId, imageName } = query;
     if (creatorId !== undefined) await permissions.requireUser(creatorId, caller);
     const permitted = await permissions.createPermittedFilter(caller, 0);
-    const idBatches = model.listItemIds({ ...permitted, ...(creatorId !== undefined && { creatorId }) }, paging.sort, paging.direction);
+    const idBatches = model.listItemIds(
+      { ...permitted, ...(creatorId !== undefined && { creatorId }) },
+      paging.sort,
+      paging.direction,
+    );
     const filter = await this.access.filter(caller, 'item', 0);
     const matchesName = makeNameMatcher(imageName ?? '');
     const endOffset = paging.limit === 0 ? Infinity : paging.offset + paging.limit;

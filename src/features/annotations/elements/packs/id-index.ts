@@ -32,7 +32,11 @@ export async function* encodeIdIndex(entries: Float64Array): AsyncGenerator<Buff
   let start = 0;
   for (let partNumber = 0; partNumber < partCount; partNumber += 1) {
     let end = start;
-    while (end < sortedEntries.length && partNumberOf(Math.floor((sortedEntries[end] as number) / 65_536), partCount) === partNumber) end += 1;
+    while (
+      end < sortedEntries.length &&
+      partNumberOf(Math.floor((sortedEntries[end] as number) / 65_536), partCount) === partNumber
+    )
+      end += 1;
     yield encodePart(sortedEntries.subarray(start, end));
     if (isSliceOver()) await nextSlice();
     start = end;

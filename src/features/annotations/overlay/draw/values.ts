@@ -108,7 +108,8 @@ function surfaceReader(values: readonly number[], width: number, rows: number): 
   return (x, y) => {
     if (!(x >= 0 && x <= width - 1 && y >= 0 && y <= rows - 1)) return undefined;
     const [column, row] = [Math.min(Math.floor(x), Math.max(0, width - 2)), Math.min(Math.floor(y), Math.max(0, rows - 2))];
-    const valueAt = (dx: number, dy: number) => values[Math.min(rows - 1, row + dy) * width + Math.min(width - 1, column + dx)] ?? 0;
+    const valueAt = (dx: number, dy: number) =>
+      values[Math.min(rows - 1, row + dy) * width + Math.min(width - 1, column + dx)] ?? 0;
     const [fx, fy] = [x - column, y - row];
     const [upper, lower] = [valueAt(0, 0) * (1 - fx) + valueAt(1, 0) * fx, valueAt(0, 1) * (1 - fx) + valueAt(1, 1) * fx];
     return upper * (1 - fy) + lower * fy;
@@ -163,7 +164,12 @@ function drawGaussians(
 function blurLines(
   from: Float32Array,
   to: Float32Array,
-  { lineCount, length, sampleStride, lineStride }: { lineCount: number; length: number; sampleStride: number; lineStride: number },
+  {
+    lineCount,
+    length,
+    sampleStride,
+    lineStride,
+  }: { lineCount: number; length: number; sampleStride: number; lineStride: number },
   reach: number,
 ): void {
   const share = 1 / (2 * reach + 1);

@@ -58,7 +58,8 @@ export function defaultGain(windows: readonly WindowCrowding[], level: number): 
     let meanWeight = crowding.squares / crowding.sum;
     for (const other of windows) {
       const otherCrowding = other.box === box ? null : crowdingAt(other.levelCrowdings, level);
-      if (otherCrowding !== null) meanWeight += (otherCrowding.sum / cellCountOf(other.box, level)) * overlapShare(box, other.box);
+      if (otherCrowding !== null)
+        meanWeight += (otherCrowding.sum / cellCountOf(other.box, level)) * overlapShare(box, other.box);
     }
     weightedSum += meanWeight * crowding.sum;
     totalWeight += crowding.sum;

@@ -135,7 +135,9 @@ export class DensityCounter {
       if (newTiles !== undefined) mergeTiles(tiles, newTiles);
       this.#tilesByLevel[level] = new Map<number, DensityCells>();
       if (tiles.size > 0) yield { level, tiles };
-      const hasAllElements = this.#tilesByLevel.slice(level + 1).every((laterTiles) => laterTiles === undefined || laterTiles.size === 0);
+      const hasAllElements = this.#tilesByLevel
+        .slice(level + 1)
+        .every((laterTiles) => laterTiles === undefined || laterTiles.size === 0);
       if (hasAllElements && isOneCell(tiles)) return;
       tiles = toCoarserTiles(tiles);
     }

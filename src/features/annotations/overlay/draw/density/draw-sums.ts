@@ -47,7 +47,10 @@ function colorOfCell({ kind, cells: { sums, level }, scale, showsCount }: DrawnS
   }
   const [amountWithValue, amountWithoutValue] = [sums[offset + 1]!, sums[offset + 2]!];
   if (kind === 'heat' && showsCount) {
-    return [...splitColor(colorOfValue({ ...scale, subtrahend: 0 }, ((amountWithValue + amountWithoutValue) / 4 ** level) * 1e6)), 1];
+    return [
+      ...splitColor(colorOfValue({ ...scale, subtrahend: 0 }, ((amountWithValue + amountWithoutValue) / 4 ** level) * 1e6)),
+      1,
+    ];
   }
   if (amountWithValue === 0) return [noneRed, noneGreen, noneBlue, 1];
   const [red, green, blue] = splitColor(colorOfValue(scale, sums[offset]! / amountWithValue));

@@ -67,7 +67,11 @@ export function addSums({ packs, kind, mode, groupColors, groups }: SumsInput, g
       const { level, sums } = grid;
       if (kind === 'heat') {
         const side = 2 ** level;
-        const offset = sumsOffset(grid, Math.floor((box.lowX + box.highX) / 2 / side), Math.floor((box.lowY + box.highY) / 2 / side));
+        const offset = sumsOffset(
+          grid,
+          Math.floor((box.lowX + box.highX) / 2 / side),
+          Math.floor((box.lowY + box.highY) / 2 / side),
+        );
         if (offset < 0) continue;
         if (Number.isNaN(value)) sums[offset + 2]! += 1;
         else {
