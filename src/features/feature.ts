@@ -14,12 +14,12 @@ interface OpenFeature<Offers> {
   sweep?: Sweep;
 }
 
-/** A capability of the plugin as one value: what it needs, what it offers, its routes and jobs, and how it closes. */
+/** A capability of the plugin. Opening it yields its services, routes and jobs. */
 export interface Feature<Needs, Offers> {
   /**
    * Makes the models and services of the feature, and subscribes it to events.
    *
-   * @param needs the offers of the features that were opened before.
+   * @param needs services that the core and the features opened earlier offer.
    * @param onClose adds a step that closes the feature. These steps also run if opening the feature fails halfway.
    */
   open(needs: Needs, onClose: OnClose): Promise<OpenFeature<Offers>> | OpenFeature<Offers>;
@@ -60,7 +60,7 @@ export class Features {
   /** Adds a step that runs on closing. The last step added runs first. */
   readonly onClose: OnClose = (step) => this.#undo.add(step);
 
-  /** Closes everything in reverse order. */
+  /** Closes all features, starting with the one opened last. */
   close(): Promise<void> {
     return this.#undo.run();
   }

@@ -4,15 +4,15 @@ import { FailedReadError, LargeImageError, TileSourceError } from '../../errors.
 import type { ByteReader } from '../../tilesource/tile-source.js';
 import { awaitOrAbort } from '../../tilesource/process/shared-work.js';
 
-/** Bytes of a block. With 20 ms for a request and 100 MB/s, the request takes longer than transferring this many bytes. */
+/** Size of a block. At 20 ms per request and 100 MB/s, transferring a block takes less time than requesting it. */
 const blockBytes = 512 * 1024;
-/** Longest read, in bytes, that uses the cache. Longer reads bypass it. */
+/** Reads of more bytes than this bypass the cache. */
 const maxCachedReadBytes = 8 * 1024 * 1024;
 
-/** Fetches the bytes from `start` to `end`, not including `end`; fewer only at the end of the file. */
+/** Fetches the bytes from `start` up to, but not including, `end`. Returns fewer bytes only at the end of the file. */
 export type FetchBytes = (range: { start: number; end: number }, signal: AbortSignal | undefined) => Promise<Uint8Array>;
 
-/** Blocks that are fetched by one request, for all readers that wait for one of them. */
+/** One request for adjacent blocks. All readers that wait for one of these blocks share the request. */
 interface BlockFetch {
   firstBlock: number;
   blockCount: number;
@@ -39,10 +39,10 @@ export class BlockCache {
   }
 
   /**
-   * Random access to a file in its current state. If it is opened again later, blocks of this opening are not reused, because the
+   * Opens a file for random access. When the same file is opened again, blocks that are already cached are not reused, because the
    * file may have changed.
    *
-   * @param name for messages.
+   * @param name names the file in error messages.
    */
   openFile(name: string, size: number, fetch: FetchBytes): Pick<ByteReader, 'size' | 'read'> {
     this.#openedFileCount += 1;
@@ -73,15 +73,15 @@ class BlockFile implements Pick<ByteReader, 'size' | 'read'> {
     if (end - offset > maxCachedReadBytes) return this.#fetch(offset, end, signal);
     const bytes = new Uint8Array(end - offset);
     const copyPart = (partOffset: number, part: Uint8Array) => {
-      const start = Math.max(partOffset, offset);
-      const stop = Math.min(partOffset + part.length, end);
-      if (stop > start) bytes.set(part.subarray(start - partOffset, stop - partOffset), start - offset);
+      const copyStart = Math.max(partOffset, offset);
+      const copyEnd = Math.min(partOffset + part.length, end);
+      if (copyEnd > copyStart) bytes.set(part.subarray(copyStart - partOffset, copyEnd - partOffset), copyStart - offset);
     };
     const lastBlock = Math.floor((end - 1) / blockBytes);
     const fetches = new Set<BlockFetch>();
     for (let block = Math.floor(offset / blockBytes); block <= lastBlock; block += 1) {
-      const cached = this.blocks.get(this.keyPrefix + block);
-      if (cached !== undefined) copyPart(block * blockBytes, cached);
+      const cachedBlock = this.blocks.get(this.keyPrefix + block);
+      if (cachedBlock !== undefined) copyPart(block * blockBytes, cachedBlock);
       else fetches.add(this.#fetchByBlock.get(block) ?? this.#startFetch(block, lastBlock));
     }
     await Promise.all(
@@ -92,7 +92,7 @@ class BlockFile implements Pick<ByteReader, 'size' | 'read'> {
     return bytes;
   }
 
-  /** Fetches a block together with the blocks after it, up to `lastBlock`, or up to one that is cached or being fetched. */
+  /** Fetches a block together with the blocks after it. Stops after `lastBlock`, or before a block that is cached or being fetched. */
   #startFetch(firstBlock: number, lastBlock: number): BlockFetch {
     let blockCount = 1;
     while (
@@ -109,12 +109,12 @@ class BlockFile implements Pick<ByteReader, 'size' | 'read'> {
     bytes.then(
       (fetched) => {
         for (let i = 0; i < blockCount; i += 1) {
-          // The block is copied, because a part of the buffer would keep the complete buffer in memory.
+          // The block is copied, because a view would keep the complete buffer in memory.
           this.blocks.set(this.keyPrefix + (firstBlock + i), fetched.slice(i * blockBytes, (i + 1) * blockBytes));
         }
         this.#forgetFetch(blockFetch);
       },
-      // The waiting readers get the error. If there are none left, it is ignored.
+      // The waiting readers get the error. If no reader is left, the error is ignored.
       () => this.#forgetFetch(blockFetch),
     );
     return blockFetch;

@@ -18,7 +18,6 @@ import { ImageMarking } from './image-marking.js';
 import { Images } from './images.js';
 import { sourceRoutes } from './sources.routes.js';
 
-/** The dependencies of the feature. */
 interface ImageNeeds extends CacheOffers {
   core: Core;
   options: InstallOptions;
@@ -27,14 +26,14 @@ interface ImageNeeds extends CacheOffers {
   items: Items;
 }
 
-/** The services that the feature offers to others. */
+/** The services that the feature offers to other features. */
 export interface ImageOffers {
   images: Images;
   imageMarking: ImageMarking;
   changes: ImageChanges;
 }
 
-/** Large images of items. Items become large images of their files. Other features open these images to show them. */
+/** Makes items large images of their files, and opens these images for other features. */
 export const imagesFeature: Feature<ImageNeeds, ImageOffers> = {
   async open({ core, options, fileSettings, settings, items, caches, tiles, sources }, onClose) {
     const { host, records, events, callers, logger, temporaryDirectory } = core;

@@ -15,7 +15,7 @@ export interface ReadableFiles {
 /**
  * A file of the host in the form that tile sources open: by its path if it has one, otherwise through ranged reads.
  *
- * @param companions the other files of its item, for formats of several files.
+ * @param companions lists the other files of the item, for formats that consist of several files.
  */
 export async function hostFileInput(
   file: FileRecord,
@@ -23,17 +23,17 @@ export async function hostFileInput(
   companions?: () => Promise<readonly FileRecord[]>,
 ): Promise<SourceInput> {
   const path = await files.localPath(file.doc);
-  // Every reader of this input shares its blocks, because each source that is tried reads the same first bytes.
-  const remote =
+  // All readers of this input share cached blocks, because each source that is tried reads the same first bytes.
+  const remoteFile =
     path === null ? blocks.openFile(file.name, file.size, (range, signal) => readRange(file, files, range, signal)) : null;
   return {
     name: file.name,
     mimeType: file.mimeType,
     path,
     open: async () =>
-      remote === null
+      remoteFile === null
         ? openFileReader(path!)
-        : { size: remote.size, read: (...args) => remote.read(...args), close: async () => undefined },
+        : { size: remoteFile.size, read: (...args) => remoteFile.read(...args), close: async () => undefined },
     ...(companions && {
       companions: async () => Promise.all((await companions()).map((companion) => hostFileInput(companion, { files, blocks }))),
     }),
@@ -41,8 +41,9 @@ export async function hostFileInput(
 }
 
 /**
- * The encoding of a file that is a JPEG or PNG, which browsers show directly; `null` for other files. The first bytes decide, not the
- * name or type.
+ * Detects JPEG and PNG files, which browsers show directly, by their first bytes. The name and type of the file do not matter.
+ *
+ * @returns the encoding, for JPEG with the {@link readJpegQuality | quality}; `null` for other files.
  */
 export async function detectWebPicture(
   file: FileRecord,
@@ -67,19 +68,19 @@ async function readRange(
 ): Promise<Uint8Array> {
   const length = range.end - range.start;
   const bytes = new Uint8Array(length);
-  let filled = 0;
+  let filledBytes = 0;
   try {
     const stream = await files.read(file.doc, range, signal && { signal });
     for await (const chunk of stream as AsyncIterable<Buffer>) {
-      const part = chunk.subarray(0, length - filled);
-      bytes.set(part, filled);
-      filled += part.length;
-      if (filled === length) break;
+      const part = chunk.subarray(0, length - filledBytes);
+      bytes.set(part, filledBytes);
+      filledBytes += part.length;
+      if (filledBytes === length) break;
     }
   } catch (cause) {
     signal?.throwIfAborted();
     if (cause instanceof LargeImageError) throw cause;
     throw new FailedReadError(`The bytes of ${file.name} could not be read.`, { cause });
   }
-  return bytes.subarray(0, filled);
+  return bytes.subarray(0, filledBytes);
 }

@@ -1,22 +1,22 @@
 import { stat } from 'node:fs/promises';
 import { FreshCache } from '../../core/concurrency/fresh-cache.js';
 
-/** A file that was replaced on disk without an event from the host is noticed after this time, in milliseconds. */
+/** How long a stamp is cached. If a file is replaced on disk without an event from the host, requests notice it after this time. */
 const lifetimeMs = 500;
 /**
- * The stamp of a file in use is refreshed in the background after this time, because on a busy server reading it takes longer than a
- * tile should wait.
+ * The stamp of a file in use is read again in the background after this time. On a busy server, reading the stamp takes longer than
+ * the request for a tile should wait.
  */
 const renewAfterMs = 50;
 
-/** Maximum number of files to remember: a path and a line of text each. */
+/** Maximum number of files whose paths and stamps are cached. */
 const maxFiles = 20_000;
 
 /** Options of {@link FileStamps}. */
 export interface FileStampsOptions {
   /** Path of a file on this machine; `null` if it is remote or no longer exists. */
   pathOf(fileId: string): Promise<string | null>;
-  /** Called when a stamp has changed, before the new one is returned to anyone. */
+  /** Called when a stamp has changed, before the new stamp is returned. */
   onChange(fileId: string): Promise<void>;
 }
 
@@ -24,19 +24,20 @@ export interface FileStampsOptions {
 const missingFileStamp = 'gone';
 
 interface Stamp {
+  /** `null` for a file that is not on this machine. */
   path: string | null;
   text: string;
 }
 
-/** Detects by size and modification time whether a file has been replaced. */
+/** Detects by size, modification time and inode whether a file has been replaced. */
 export class FileStamps {
   readonly #stamps = new FreshCache<Stamp>({ max: maxFiles, lifetimeMs, renewAfterMs });
 
   constructor(private readonly options: FileStampsOptions) {}
 
   /**
-   * A text that stays equal as long as the file is the same; empty for files that are not on this machine, whose changes the host
-   * announces.
+   * A text that changes when the file is replaced or modified. It is always empty for files that are not on this machine, because
+   * the host announces their changes.
    */
   stampOf(fileId: string): string | Promise<string> {
     const stamp = this.#stamps.get(fileId, (previous) => this.#read(fileId, previous));

@@ -6,16 +6,16 @@ import type { HostParts, FolderRecord, FileRecord, ItemRecord } from '../../core
 import { waitingField } from '../../core/host/schema-extension.js';
 import type { StoredDocument } from '../../host.js';
 
-/** A series in the record of an item. Its fields have the names that clients expect. */
+/** A DICOM series as stored in an item. Its fields have the names that clients expect. */
 export interface StoredSeries {
   dicomSeriesUID: string;
   dicomStudyUID: string;
 }
 
-/** Maximum number of items that one change in a folder affects. */
+/** Maximum number of items that one change in a folder may affect. */
 const maxItems = 1000;
 
-/** Queries on items whose images consist of other files of their folders. */
+/** Queries for items whose images also use other files in their folders. */
 export class FolderDependants {
   constructor(private readonly parts: Pick<HostParts, 'items' | 'fields' | 'itemOf'>) {}
 
@@ -76,7 +76,12 @@ export class FolderDependants {
     return (await readInSlices<StoredDocument>(query.lean())).map((doc) => itemOf(doc));
   }
 
-  /** Removes paths from the files that items of a folder wait for. @returns the items that waited for one of them, as they are after the change. */
+  /**
+   * Removes arrived files from the lists of missing files of the items in a folder.
+   *
+   * @param paths of the arrived files.
+   * @returns the items that were waiting for one of these files, or for any file that matches a pattern (`*`), after the change.
+   */
   async markArrived(folder: FolderRecord, paths: readonly string[]): Promise<ItemRecord[]> {
     const { items, fields, itemOf } = this.parts;
     const missingField = `${waitingField}.missing`;
@@ -102,10 +107,10 @@ export class FolderDependants {
   /** Stores the files that an item waits for; `null` means that it waits for none. */
   async setWaiting(item: ItemRecord, waiting: { file: FileRecord; missing: readonly string[] } | null): Promise<void> {
     if (waiting === null && item.missingFiles === null) return;
-    const stored = waiting && { fileId: waiting.file.doc._id, missing: [...waiting.missing] };
+    const storedValue = waiting && { fileId: waiting.file.doc._id, missing: [...waiting.missing] };
     await this.parts.items.collection.updateOne(
       { _id: item.doc._id } as object,
-      stored === null ? { $unset: { [waitingField]: '' } } : { $set: { [waitingField]: stored } },
+      storedValue === null ? { $unset: { [waitingField]: '' } } : { $set: { [waitingField]: storedValue } },
       durable,
     );
   }

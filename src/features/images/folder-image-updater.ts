@@ -5,7 +5,7 @@ import type { FileRecord, ItemRecord } from '../../core/host/records.js';
 import type { TileSourceRegistry } from '../../tilesource/registry/registry.js';
 import type { FolderDependants } from './folder-dependants.model.js';
 
-/** Number of folders that are searched for images made from a file: its folder and the folders above. */
+/** How many folders, from a file's own folder upward, are searched for images made from the file. */
 const maxFolders = 10;
 
 /** Options of {@link FolderImageUpdater}. */
@@ -23,14 +23,13 @@ interface FolderImageUpdaterParts {
   };
 }
 
-/** A change of an item. */
 interface FileChange {
   item: ItemRecord;
   /** The file that was added, changed or removed; `null` if the item was removed with all its files. */
   file: FileRecord | null;
 }
 
-/** Keeps images that are made of several files of a folder in step with these files. */
+/** Updates images that are made from several files of a folder when one of these files changes. */
 export class FolderImageUpdater {
   constructor(private readonly parts: FolderImageUpdaterParts) {}
 
@@ -45,7 +44,7 @@ export class FolderImageUpdater {
     if (waitingItem !== null) await this.parts.images.retry(waitingItem);
   }
 
-  /** Handles changes together, because files that arrive together become images one after the other, within some milliseconds. */
+  /** Handles the changes of 100 ms together, because files that are uploaded together arrive some milliseconds apart. */
   readonly #handleChangesTogether = groupCalls(
     async (changes: readonly FileChange[]) => {
       const changesByFolder = new Map<string, FileChange[]>();
@@ -59,7 +58,7 @@ export class FolderImageUpdater {
     { pauseMs: 100 },
   );
 
-  /** Updates the images, in a folder and in the folders above it, that are made of changed files of this folder. */
+  /** Updates the images that are made from changed files of a folder. These images are in the folder itself or in folders above it. */
   async #updateImagesAround(folderId: string, changes: readonly FileChange[]): Promise<void> {
     const { records, images, logger } = this.parts;
     const sources = this.parts.registry.sourcesThatReadFolders();
@@ -78,10 +77,10 @@ export class FolderImageUpdater {
               folder,
               arrivedPaths.map((path) => pathPrefix + path),
             );
-      for (const waiting of waitingItems) {
-        this.parts.items.forget(waiting.id);
-        // `*` stands for any file that matches a pattern. Such a file may be among those that have arrived.
-        if (waiting.missingFiles?.missing.every((each) => each === '*') === true) await images.retry(waiting);
+      for (const waitingItem of waitingItems) {
+        this.parts.items.forget(waitingItem.id);
+        // `*` stands for any file that matches a pattern. One of the arrived files may match it.
+        if (waitingItem.missingFiles?.missing.every((path) => path === '*') === true) await images.retry(waitingItem);
       }
       for (const servedItem of await this.parts.dependants.findItemsServedBySources(folder, [...sources.keys()])) {
         const changedFile = changedFiles.find(
@@ -95,11 +94,11 @@ export class FolderImageUpdater {
     }
   }
 
-  /** The current record of the item if it is waiting for this file, which is one of its own files; otherwise `null`. */
+  /** The item's current record if the item is waiting for `file`, which is one of its own files; otherwise `null`. */
   async #reloadIfWaiting(item: ItemRecord, file: FileRecord): Promise<ItemRecord | null> {
-    const current =
+    const currentItem =
       item.missingFiles === null || item.missingFiles.fileId === file.id ? null : await this.parts.records.findItem(item.id);
-    return current?.missingFiles?.missing.includes(file.name) === true ? current : null;
+    return currentItem?.missingFiles?.missing.includes(file.name) === true ? currentItem : null;
   }
 
   /** Whether the image of an item may include the file at a path. */

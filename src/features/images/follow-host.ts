@@ -31,7 +31,7 @@ interface HostFollowerParts {
   seriesMerge: SeriesMerge;
 }
 
-/** Maximum number of other files of an item to try when a file has arrived. */
+/** Maximum number of main files of an item that are tried after one of its files has changed. */
 const maxMainFiles = 4;
 
 /** Keeps large images in step with the host's items and files. */
@@ -46,7 +46,7 @@ export class HostFollower {
     this.#folderImageUpdater = new FolderImageUpdater({ ...parts, images });
   }
 
-  /** Follows the host's events about its items and files. @param onClose registers the steps that stop this. */
+  /** Starts to follow the host's events about items and files. @param onClose registers the steps that stop following. */
   follow(events: HostEvents, onClose: OnClose): void {
     onClose(onItemsRemoved(events, (items) => this.#handleItemsRemoved(items)));
     onClose(events.on('item.hidden', ({ items }) => this.#handleItemsHidden(items)));
@@ -73,7 +73,7 @@ export class HostFollower {
     await this.#folderImageUpdater.handleChange(item, file);
   }
 
-  /** Items that were created together become large images together, so that each step is one command to the database. */
+  /** Makes items that were created together large images. All items take each step together, so that one database command suffices. */
   async #handleFilesAdded(added: HostEventPayloads['files.added']['added']): Promise<void> {
     const { records, imageMarking, seriesMerge } = this.parts;
     const pairs = added.map(({ file, item }) => ({ file: records.fileOf(file), item: records.itemOf(item) }));
@@ -100,7 +100,10 @@ export class HostFollower {
     if (failures.length > 0) throw failures[0];
   }
 
-  /** Makes an item a large image of the first file that a source reads. Main files, whose formats read the other files of the item, are tried first. */
+  /**
+   * Makes an item a large image of the first file that a source reads. Main files, whose formats read the other files of the item, are
+   * tried first.
+   */
   async #tryToMakeImage(item: ItemRecord, file: FileRecord): Promise<void> {
     const { imageMarking, seriesMerge } = this.parts;
     const otherMainFiles = await this.#mainFilesOf(item, file);
@@ -111,12 +114,16 @@ export class HostFollower {
       const refusal = await this.#catchRefusal(item, candidate, async () =>
         seriesMerge.mergeItem(await imageMarking.create(item, candidate)),
       );
-      // If parts are missing, the other files of the item are parts of this one.
+      // If parts of this file are missing, the other files of the item are parts of it too, and need not be tried.
       if (refusal === null || refusal instanceof MissingPartsError) return;
     }
   }
 
-  /** Runs `work`, which tries to make a file an image. @returns the error of the source that refused the file, after logging it; `null` if none refused it. */
+  /**
+   * Runs `work`, which tries to make a file an image.
+   *
+   * @returns the error with which a source refused the file, after logging it; `null` if none refused it.
+   */
   async #catchRefusal(item: ItemRecord, file: FileRecord, work: () => Promise<unknown>): Promise<LargeImageError | null> {
     try {
       await work();
@@ -128,10 +135,10 @@ export class HostFollower {
     }
   }
 
-  /** Up to {@link maxMainFiles} main files of an item, other than `excluded`. The format of a main file reads the other files of the item. */
-  async #mainFilesOf(item: ItemRecord, excluded?: FileRecord): Promise<FileRecord[]> {
+  /** Up to {@link maxMainFiles} main files of an item, other than `excludedFile`. The format of a main file reads the other files of the item. */
+  async #mainFilesOf(item: ItemRecord, excludedFile?: FileRecord): Promise<FileRecord[]> {
     const files = await this.parts.records.findFilesOfItem(item);
-    return files.filter((file) => file.id !== excluded?.id && this.#isMainFile(file)).slice(0, maxMainFiles);
+    return files.filter((file) => file.id !== excludedFile?.id && this.#isMainFile(file)).slice(0, maxMainFiles);
   }
 
   #isMainFile(file: FileRecord): boolean {
@@ -145,13 +152,13 @@ export class HostFollower {
     return autoSet !== false && this.parts.registry.knows({ name: file.name, mimeType: file.mimeType });
   }
 
-  /** Detects the source of a file again after its bytes were replaced. They may be of a different format, or not an image. */
+  /** Detects the source of a file again after its bytes were replaced. The new bytes may have another format, or may not be an image. */
   async #redetectSource(item: ItemRecord, file: FileRecord): Promise<void> {
     await this.parts.imageMarking.remove(item);
-    const current = await this.parts.records.findItem(item.id);
-    if (current === null || current.largeImage !== null) return;
+    const currentItem = await this.parts.records.findItem(item.id);
+    if (currentItem === null || currentItem.largeImage !== null) return;
     try {
-      await this.parts.imageMarking.create(current, file);
+      await this.parts.imageMarking.create(currentItem, file);
     } catch (error) {
       if (!(error instanceof LargeImageError)) throw error;
       this.parts.logger.warn({ fileId: file.id, itemId: item.id, reason: error.message }, 'LargeImage:Lost');
@@ -167,13 +174,13 @@ export class HostFollower {
     const { registry } = this.parts;
     const { fileId, sourceName, originalId } = item.largeImage ?? {};
     if (fileId === undefined || sourceName === undefined || originalId !== undefined) return;
-    const stored = item.doc.largeImage as Record<string, unknown>;
+    const storedMarker = item.doc.largeImage as Record<string, unknown>;
     if (registry.get(sourceName)?.readsCompanions === true) return this.#changeRevision(item);
     for (const mainFile of await this.#mainFilesOf(item)) {
       if (mainFile.id === fileId || !(await this.#mayBecomeImage(mainFile))) continue;
       try {
-        const newSource = await this.parts.imageMarking.findSourceForItem(item, mainFile);
-        await this.#replaceMarker(item, { ...stored, fileId: mainFile.doc._id, sourceName: newSource });
+        const newSourceName = await this.parts.imageMarking.findSourceForItem(item, mainFile);
+        await this.#replaceMarker(item, { ...storedMarker, fileId: mainFile.doc._id, sourceName: newSourceName });
         return;
       } catch (error) {
         if (!(error instanceof LargeImageError)) throw error;
@@ -187,10 +194,10 @@ export class HostFollower {
     }
   }
 
-  /** Gives the image of an item a new state: its file is the same, but another file that it refers to has changed. */
+  /** Changes the state of an image whose own file is the same, because another file that the image uses has changed. */
   async #changeRevision(item: ItemRecord): Promise<void> {
-    const stored = item.doc.largeImage as Record<string, unknown>;
-    await this.#replaceMarker(item, { ...stored, revision: randomUUID() });
+    const storedMarker = item.doc.largeImage as Record<string, unknown>;
+    await this.#replaceMarker(item, { ...storedMarker, revision: randomUUID() });
   }
 
   /** Tries again to make the image of an item, because the files that it waited for have arrived. */
@@ -207,19 +214,19 @@ export class HostFollower {
     await this.parts.imageMarking.discardPrevious(item);
   }
 
-  /** When files are removed, so are the large images that are served from them. */
+  /** Removes the large images that are served from removed files, and updates the images that use these files. */
   async #handleFilesRemoved(docs: readonly StoredDocument[]): Promise<void> {
     const { records, imageMarking, images } = this.parts;
-    // No item is served from an attached file, and there may be many of them.
+    // Files without an item are skipped: no image is served from them, and there may be many.
     const files = docs.map((doc) => records.fileOf(doc)).filter(({ itemId }) => itemId !== null);
     for (const batch of batches(files)) {
       const servedItems = await records.markers.findItemsServedFrom(batch);
       for (const item of servedItems) await imageMarking.remove(item);
       for (const { id } of batch) images.closeFile(id);
-      const lostFileIds = new Set(servedItems.map(({ largeImage }) => largeImage?.fileId));
+      const servedFileIds = new Set(servedItems.map(({ largeImage }) => largeImage?.fileId));
       const existingItemIds = new Set(await records.filterExistingItems(batch.map(({ itemId }) => itemId!)));
       for (const file of batch)
-        if (existingItemIds.has(file.itemId!)) await this.#updateAfterFileRemoval(file, lostFileIds.has(file.id));
+        if (existingItemIds.has(file.itemId!)) await this.#updateAfterFileRemoval(file, servedFileIds.has(file.id));
     }
   }
 
@@ -241,7 +248,7 @@ export class HostFollower {
     if (file !== undefined) await this.#tryToMakeImage(item, file);
   }
 
-  /** Removes everything stored for removed items. */
+  /** Removes everything that was stored for removed items. */
   async #handleItemsRemoved(docs: readonly StoredDocument[]): Promise<void> {
     const { items, changes, records } = this.parts;
     const removedItems = docs.map((doc) => ({ id: idText(doc._id), doc }));
@@ -250,7 +257,7 @@ export class HostFollower {
     await Promise.all(docs.map((doc) => this.#folderImageUpdater.handleChange(records.itemOf(doc), null)));
   }
 
-  /** Images made of files of hidden items change. Nothing stored for the items is removed. */
+  /** Updates the images that use files of hidden items. Nothing that is stored for the hidden items is removed. */
   async #handleItemsHidden(docs: readonly StoredDocument[]): Promise<void> {
     await Promise.all(docs.map((doc) => this.#folderImageUpdater.handleChange(this.parts.records.itemOf(doc), null)));
   }
@@ -264,25 +271,25 @@ export class HostFollower {
   }
 
   /**
-   * Serves the copy of an item from its own copies of the files. If the file was not copied, because a job had not finished it, the
-   * copy is not a large image.
+   * Makes the copy of an item a large image of its own copy of the image file. If that file was not copied, because a job had not
+   * finished it yet, the copied item is not a large image.
    */
   async #handleItemCopied(doc: Record<string, unknown> & { _id: unknown }, fileIds: ReadonlyMap<string, string>): Promise<void> {
     const { records, items } = this.parts;
     const item = records.itemOf(doc);
     if (item.largeImage === null) return;
-    const findCopy = async (id: string | undefined) => {
+    const findFileCopy = async (id: string | undefined) => {
       const copyId = id === undefined ? undefined : fileIds.get(id);
       return copyId === undefined ? null : records.findFile(copyId);
     };
-    const [file, original] = await Promise.all([findCopy(item.largeImage.fileId), findCopy(item.largeImage.originalId)]);
+    const [fileCopy, originalCopy] = await Promise.all([findFileCopy(item.largeImage.fileId), findFileCopy(item.largeImage.originalId)]);
     const {
       originalId: _originalId,
       expected: _expected,
       mergedInto: _mergedInto,
-      ...stored
+      ...storedMarker
     } = doc.largeImage as Record<string, unknown>;
-    const marker = file && { ...stored, fileId: file.doc._id, ...(original && { originalId: original.doc._id }) };
+    const marker = fileCopy && { ...storedMarker, fileId: fileCopy.doc._id, ...(originalCopy && { originalId: originalCopy.doc._id }) };
     await records.itemFields.store(item, 'largeImage', marker ?? undefined);
     items.forget(item.id);
     records.markers.announce(item.id);

@@ -10,24 +10,24 @@ import { hostFileInput } from './file-input.js';
 
 /** Maximum number of folders below an image that is itself a folder. */
 const maxFolders = 20_000;
-/** Maximum number of files of a folder to compare with a pattern. */
+/** Maximum number of files in a folder that are compared with a pattern. */
 const maxFiles = 20_000;
 /** Maximum number of files of a tree whose records are kept in memory. */
 const maxCachedFiles = 20_000;
 /** Approximate memory of the record of a folder or file, in bytes. */
 const bytesPerRecord = 500;
 
-/** The other parts of an image, besides its file. The image is shown only to callers who can read all of it. */
+/** The other parts of an image, besides its file. The image is shown only to callers who can read all parts. */
 export interface ImageParts {
   /** Ids of the items whose files the image uses. */
   items: Set<string>;
   /** Ids of the folders that the image uses as a whole. */
   folders: Set<string>;
-  /** Ids of the items that the image refers to, in any folder. */
+  /** Ids of the items that the image refers to by id. They can be in any folder. */
   referencedItems: Set<string>;
 }
 
-/** The files that a user can see around a file; all others count as missing. */
+/** Decides which other items and folders a file can refer to. All others count as missing. */
 export interface FileVisibility {
   isItemVisible(id: string): Promise<boolean>;
   /** Filters folders to the visible ones. */
@@ -56,7 +56,7 @@ export interface HostFolderOptions {
   findImageFile: (itemId: string) => Promise<ItemFile | null>;
   /** Every item and folder that the image uses is added to this. */
   parts: ImageParts;
-  /** `null` if everything is visible; then it is checked later whether the caller can see the image. */
+  /** `null` makes everything visible. The caller's access to the image and its parts is then checked later. */
   visibility: FileVisibility | null;
   borrow: Borrow;
 }
@@ -69,7 +69,7 @@ function splitPath(path: string): string[] | null {
   return isInvalid || names.length > 64 ? null : names;
 }
 
-/** The folder of an item, as its files see it: first the files of the item itself, then the items of the folder, then the folders in it. */
+/** The folder of an item, as its files see it. Paths are looked up first among the files of the item itself, then in the folder. */
 export class HostFolder implements SourceFolder {
   constructor(private readonly options: HostFolderOptions) {}
 
@@ -89,14 +89,14 @@ export class HostFolder implements SourceFolder {
     if (names === null) return null;
     const prefix = names.length === 0 ? '' : `${names.join('/')}/`;
     const ownPaths = [...(await this.#mapOwnFiles()).keys()].filter(
-      (each) => each.startsWith(prefix) && !each.includes('/', prefix.length) && each !== this.options.file.name,
+      (ownPath) => ownPath.startsWith(prefix) && !ownPath.includes('/', prefix.length) && ownPath !== this.options.file.name,
     );
     const folder = await this.#folderAt(names);
     if (folder === null && ownPaths.length === 0) return null;
     const siblingNames =
       folder === null ? [] : await this.options.contents.listFileNames(folder, this.options.item, maxFiles + 1);
     if (siblingNames.length > maxFiles) throw new TileSourceError(`There are more than ${maxFiles} files in the folder.`);
-    // Files of this item and of the folder can have the same path.
+    // The set removes duplicates: files of this item and of the folder can have the same path.
     return [...new Set([...ownPaths, ...siblingNames.map((name) => prefix + name)])].toSorted((a, b) => (a < b ? -1 : 1));
   }
 
@@ -107,9 +107,9 @@ export class HostFolder implements SourceFolder {
     if (servedTree !== null) return toFileTree(servedTree, names);
     const prefix = names.length === 0 ? '' : `${names.join('/')}/`;
     const ownEntries = [...(await this.#mapOwnFiles())].filter(
-      ([each]) => each.startsWith(prefix) && each !== this.options.file.name,
+      ([ownPath]) => ownPath.startsWith(prefix) && ownPath !== this.options.file.name,
     );
-    const ownFileByPath = new Map(ownEntries.map(([each, file]) => [each.slice(prefix.length), file]));
+    const ownFileByPath = new Map(ownEntries.map(([ownPath, file]) => [ownPath.slice(prefix.length), file]));
     const folder = await this.#folderAt(names);
     if (folder === null) return ownFileByPath.size === 0 ? null : new HostTree(this.options, new Map(), ownFileByPath);
     const folders = await this.options.contents.listFoldersBelow(folder, maxFolders);
@@ -139,7 +139,7 @@ export class HostFolder implements SourceFolder {
     const { contents } = this.options;
     const folder = await this.#folderAt(names.slice(0, -1));
     if (folder !== null) return contents.findFileByName(folder, names.at(-1)!);
-    // The files of an item that has several are found below its name.
+    // An item with several files counts as a folder that has the item's name.
     const parentFolder = names.length > 1 ? await this.#folderAt(names.slice(0, -2)) : null;
     return parentFolder === null ? null : contents.findFileByName(parentFolder, names.at(-1)!, names.at(-2)!);
   }
@@ -159,7 +159,8 @@ export class HostFolder implements SourceFolder {
     const { file, listOwnFiles } = this.options;
     const folderPrefix = file.name.slice(0, file.name.lastIndexOf('/') + 1);
     const filesBelow = (await listOwnFiles()).filter(({ name }) => name.startsWith(folderPrefix));
-    return new Map(filesBelow.toReversed().map((each) => [each.name.slice(folderPrefix.length), each]));
+    // The files are reversed so that the first of several files with the same name is kept.
+    return new Map(filesBelow.toReversed().map((ownFile) => [ownFile.name.slice(folderPrefix.length), ownFile]));
   }
 
   async #toFolderFile(itemFile: ItemFile): Promise<FolderFile> {
@@ -169,7 +170,7 @@ export class HostFolder implements SourceFolder {
   }
 }
 
-/** The files that the host serves together with the file of the image. */
+/** The tree of files that the host serves together with the image file, from the folder at `parentNames` on. */
 function toFileTree(tree: HostFileTree, parentNames: readonly string[]): FileTree {
   return {
     retainedBytes: bytesPerRecord,

@@ -14,7 +14,7 @@ export class ImageChanges {
     this.#listeners.push(listener);
   }
 
-  /** Resolves when all listeners are done, because callers may only show the new images then. */
+  /** Resolves when all listeners are done, because only then may callers show the new images. */
   async announce(items: readonly ChangedItem[]): Promise<void> {
     for (const listener of this.#listeners) await listener(items);
   }

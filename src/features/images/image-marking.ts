@@ -31,7 +31,7 @@ export interface ImageMarkingOptions {
   temporaryDirectory: string;
 }
 
-/** Number of files that are opened at the same time to find their sources, because each takes memory. */
+/** Maximum number of files that are open at the same time to find their sources, because each open file takes memory. */
 export const maxOpenedTogether = 64;
 
 /** Turns an item into a large image, using one of its files that a source can read, and removes that large image again. */
@@ -41,17 +41,21 @@ export class ImageMarking {
   constructor(private readonly options: ImageMarkingOptions) {}
 
   /**
-   * Makes an item a large image of one of its files, if a source can read it as it is.
+   * Makes an item a large image of one of its files, if a source can read the file without conversion.
    *
    * @throws BadParameterError if the item is or is becoming a large image, or the file belongs to another item; TileSourceError if
-   * no source reads the file. Nothing is saved then.
+   * no source reads the file.
    */
   async create(item: ItemRecord, file: FileRecord): Promise<ItemRecord> {
     assertCreatable(item, file);
     return this.claim(item, file, await this.findSourceForItem(item, file));
   }
 
-  /** Makes an item a large image of a file whose source is known. @throws BadParameterError if the item has become a large image or was removed since it was read. */
+  /**
+   * Makes an item a large image of a file whose source is known.
+   *
+   * @throws BadParameterError if the item has become a large image or was removed since it was read.
+   */
   async claim(item: ItemRecord, file: FileRecord, sourceName: string): Promise<ItemRecord> {
     const { records, items } = this.options;
     const claimedItem = await records.markers.claim(item, { fileId: file.doc._id, sourceName });
@@ -96,23 +100,29 @@ export class ImageMarking {
     await this.options.changes.announce([previousItem]);
   }
 
-  /** Finds the source that reads a file, by trying them. @param item the item of the file, if it has just been read. @returns its name. @throws TileSourceError that says why none can. */
+  /**
+   * Finds the source that reads a file, by trying the sources.
+   *
+   * @param item the item of the file, if it has just been read.
+   * @returns the name of the source.
+   * @throws TileSourceError that says why no source can read the file.
+   */
   findSource(file: FileRecord, item?: ItemRecord): Promise<string> {
     return this.#limitOpening(() => this.#findSource(file, item));
   }
 
   async #findSource(file: FileRecord, item: ItemRecord | undefined): Promise<string> {
     const { images, logger } = this.options;
-    const opened = await images.openSeparately(file, {
+    const openedImage = await images.openSeparately(file, {
       icc: false,
       visibility: this.#visibilityFor(file),
       ...(item && { item }),
     });
     // Closing a source may take long, so it is not awaited.
-    opened.close().catch((err: unknown) => {
-      logger.warn({ err, fileId: file.id, sourceName: opened.sourceName }, 'TileSource:Close:Failed');
+    openedImage.close().catch((err: unknown) => {
+      logger.warn({ err, fileId: file.id, sourceName: openedImage.sourceName }, 'TileSource:Close:Failed');
     });
-    return opened.sourceName;
+    return openedImage.sourceName;
   }
 
   /**
@@ -137,13 +147,13 @@ export class ImageMarking {
     }
   }
 
-  /** Whether a file that no source opens is an image that is just too large for them. */
+  /** Whether a file is an image that no source opens, only because it is too large. */
   async needsConversion(file: FileRecord): Promise<boolean> {
     const { registry, temporaryDirectory } = this.options;
     return registry.isOnlyTooLarge(await hostFileInput(file, this.options), temporaryDirectory);
   }
 
-  /** @throws TileSourceError if a file cannot become an image: no source reads it, and it is not just too large for them. */
+  /** Checks that a file can become a large image, if necessary after a conversion. @throws TileSourceError if not. */
   async requireImage(file: FileRecord): Promise<void> {
     try {
       await this.findSource(file);
@@ -182,9 +192,9 @@ export class ImageMarking {
   }
 
   /**
-   * Determines which other items and folders a file can refer to: those that its uploader can read. All others count as missing;
-   * otherwise users could discover hidden files by whether theirs becomes an image. If the uploader is unknown, the file can refer
-   * only to public items, but to all folders.
+   * Determines which other items and folders a file can refer to: those that its uploader can read. All others count as missing.
+   * Otherwise, users could find out whether a hidden file exists, because their own file becomes an image only if it does. If the
+   * uploader is unknown, the file can refer only to public items, but to all folders.
    */
   #visibilityFor(file: FileRecord): FileVisibility {
     const { items, callers } = this.options;

@@ -18,12 +18,12 @@ import type { Settings } from '../settings/settings.js';
 import { hostFileInput } from './file-input.js';
 import { HostFolder, type Borrow, type ImageParts, type FileVisibility } from './host-folder.js';
 
-/** Maximum depth to which combined images can contain combined images. */
+/** Maximum depth of combined images in combined images. */
 const maxDepth = 4;
-/** Maximum number of combined images in one image. */
+/** Maximum number of combined images that one image contains, at all depths. */
 const maxNestedImages = 16;
 /** Approximate memory of the description of a frame, in bytes. */
-const wireFrameBytes = 150;
+const frameDescriptionBytes = 150;
 
 /** Options of {@link ImageOpener}. */
 export interface ImageOpenerOptions {
@@ -34,7 +34,7 @@ export interface ImageOpenerOptions {
   settings: Settings;
   logger: HostLogger;
   temporaryDirectory: string;
-  /** Uses the image of a file as a part of another one. It is opened once for all concurrent uses. */
+  /** Runs `use` with the image of a file, as a part of another image. The image is opened once for all concurrent uses. */
   usePart<R>(
     itemFile: ItemFile,
     sourceName: string | undefined,
@@ -48,7 +48,7 @@ export interface OpenOptions {
   sourceName?: string | undefined;
   icc: IccOption;
   signal?: AbortSignal;
-  /** The other files that the image may use. Default: all. */
+  /** Restricts the other files that the image may use. By default, the image may use all files. */
   visibility?: FileVisibility | null;
   /** The size of a pixel that a user has entered for the item of the image. */
   scale?: EnteredScale | null;
@@ -63,8 +63,8 @@ interface OpeningContext {
   /** The item of the file that is opened first, if it has just been read. */
   item: ItemRecord | undefined;
   /**
-   * Images that are combined from others, by the chain of file ids that leads to them. They are opened for this image alone: if they
-   * were shared, two images could wait for each other.
+   * Nested images that are themselves combined from several images, by the chain of file ids that leads to them. They are opened for
+   * this image alone: if they were shared, two images could wait for each other.
    */
   combinedByChain: Map<string, Promise<BorrowedImage & Pick<TileSource, 'close'>>>;
 }
@@ -90,13 +90,13 @@ export class ImageOpener {
     const parts = { items: new Set<string>(), folders: new Set<string>(), referencedItems: new Set<string>() };
     const context: OpeningContext = { parts, visibility, item, combinedByChain: new Map() };
     const closeNested = async (): Promise<void> => {
-      for (const opened of await Promise.allSettled(context.combinedByChain.values())) {
-        if (opened.status === 'fulfilled') await opened.value.close();
+      for (const result of await Promise.allSettled(context.combinedByChain.values())) {
+        if (result.status === 'fulfilled') await result.value.close();
       }
     };
     try {
-      const { name, source: opened } = await this.#openSource(file, { sourceName, signal }, context, [file.id]);
-      const source = applyEnteredScale(opened, scale);
+      const { name, source: openedSource } = await this.#openSource(file, { sourceName, signal }, context, [file.id]);
+      const source = applyEnteredScale(openedSource, scale);
       await prepareWireMetadata(source.metadata);
       let image: LargeImage | null = null;
       const makeImage = () =>
@@ -107,14 +107,14 @@ export class ImageOpener {
           temporaryDirectory,
         });
       return {
-        // It is created at the first use, because many files are opened only to find out which source reads them.
+        // The image is created at the first use, because many files are opened only to find out which source reads them.
         get image() {
           return (image ??= makeImage());
         },
         borrowed: makeBorrowedImage(name, source),
         parts: context.parts,
         sourceName: name,
-        retainedBytes: (source.retainedBytes ?? 0) + wireFrameBytes * (source.metadata.frames?.length ?? 0),
+        retainedBytes: (source.retainedBytes ?? 0) + frameDescriptionBytes * (source.metadata.frames?.length ?? 0),
         close: async () => {
           try {
             await source.close();
@@ -149,8 +149,8 @@ export class ImageOpener {
   async #makeInput(file: FileRecord, context: OpeningContext, fileIdChain: readonly string[]): Promise<SourceInput> {
     const { records, files, blocks } = this.options;
     const { itemId } = file;
-    const isItemGiven = context.item !== undefined && context.item.id === itemId;
-    const item = isItemGiven ? context.item! : itemId === null ? null : await records.findItem(itemId);
+    const isItemKnown = context.item !== undefined && context.item.id === itemId;
+    const item = isItemKnown ? context.item! : itemId === null ? null : await records.findItem(itemId);
     const listOwnFiles = async () => (item === null ? [] : records.findFilesOfItem(item));
     const input = await hostFileInput(file, this.options, async () => (await listOwnFiles()).filter(({ id }) => id !== file.id));
     if (item === null) return input;
@@ -219,7 +219,7 @@ export class ImageOpener {
     return item === null || file === null ? null : { file, item };
   }
 
-  /** The converted file, if the item is served from it instead of from the original. */
+  /** Replaces an original file by the converted file that its item is served from. Other files are returned unchanged. */
   async #toServedFile(itemFile: ItemFile): Promise<ItemFile> {
     const { fileId, originalId } = itemFile.item.largeImage ?? {};
     if (originalId !== itemFile.file.id || fileId === undefined) return itemFile;
@@ -228,20 +228,20 @@ export class ImageOpener {
   }
 }
 
-/** The source that reads a file for its item; `undefined` if the item is served from another file. */
+/** The name of the source that reads a file for its item; `undefined` if the item is served from another file. */
 export function sourceNameOf({ largeImage }: ItemRecord, file: FileRecord): string | undefined {
   return largeImage?.fileId === file.id ? largeImage.sourceName : undefined;
 }
 
 function makeBorrowedImage(sourceName: string, source: TileSource): BorrowedImage {
-  let created: Renderer | null = null;
+  let cachedRenderer: Renderer | null = null;
   // Few images are ever borrowed, so the renderer is created at the first use.
-  const renderer = (): Renderer => (created ??= new Renderer(source, {}));
+  const getRenderer = (): Renderer => (cachedRenderer ??= new Renderer(source, {}));
   return {
     sourceName,
     source,
-    samples: (frameBox: FrameBox, signal?: AbortSignal) => renderer().readSamples(frameBox, asStored, signal),
+    samples: (frameBox: FrameBox, signal?: AbortSignal) => getRenderer().readSamples(frameBox, asStored, signal),
     styled: async (frameBox: FrameBox, style: object, signal?: AbortSignal) =>
-      renderer().renderBox(frameBox, { ...(await renderer().appearanceOf(JSON.stringify(style))), mayDropAlpha: true }, signal),
+      getRenderer().renderBox(frameBox, { ...(await getRenderer().appearanceOf(JSON.stringify(style))), mayDropAlpha: true }, signal),
   };
 }

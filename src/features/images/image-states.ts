@@ -27,8 +27,9 @@ export interface ImageState {
   name: string;
   /** The same name without the state of the items that the image refers to by id. */
   ownName: string;
-  /** The file that the item is served from, and the source that reads it. */
+  /** The file that the item is served from. */
   fileId: string;
+  /** The source that reads the file. */
   sourceName: string | undefined;
   icc: IccOption;
   /** The size of a pixel that a user has entered. */
@@ -70,7 +71,7 @@ export class ImageStates {
     return { name, ownName, fileId, sourceName, icc, scale: item.scale };
   }
 
-  /** The beginning of the name of a state, which only depends on the item, so that no file has to be examined. */
+  /** The beginning of {@link ImageState.name}. It depends only on the item and a setting, so that no file has to be examined. */
   async namePrefixOf(item: ItemRecord): Promise<string> {
     return namePartOfItem(item, await this.#loadIccOption());
   }
@@ -82,7 +83,7 @@ export class ImageStates {
     return { name: `${file.id}:part:${sourceName ?? ''}:${String(icc)}:${stamp}`, icc, scale: null };
   }
 
-  /** Remembers the items that an image refers to by id. From now on its state changes when the state of one of them does. */
+  /** Remembers the items that an image refers to by id. From then on, the state of the image also changes with theirs. */
   setReferencedItems({ ownName }: ImageState, ids: ReadonlySet<string>): void {
     this.#referencedItems.set(ownName, ids);
   }
@@ -94,13 +95,13 @@ export class ImageStates {
 
   /** A text that changes when the image of one of the items changes. */
   async #digestOf(ids: ReadonlySet<string>): Promise<string> {
-    const digest = createHash('sha256');
+    const hash = createHash('sha256');
     for (const id of ids) {
       const item = await this.options.items.findRecent(id);
       const { fileId = '', sourceName = '', revision = '' } = item?.largeImage ?? {};
-      digest.update(`${id}:${item?.changed ?? ''}:${fileId}:${sourceName}:${revision}${scaleSuffix(item?.scale)};`);
+      hash.update(`${id}:${item?.changed ?? ''}:${fileId}:${sourceName}:${revision}${scaleSuffix(item?.scale)};`);
     }
-    return digest.digest('base64url').slice(0, 22);
+    return hash.digest('base64url').slice(0, 22);
   }
 
   async #loadIccOption(): Promise<IccOption> {

@@ -25,7 +25,7 @@ import type { ImageChanges } from './image-changes.js';
 import { ImageOpener, sourceNameOf, type OpenOptions } from './image-opener.js';
 import { ImageStates, type ImageState } from './image-states.js';
 
-/** A picture that was made, or comes from the tile cache. Pictures with holes are not cached. */
+/** A picture that was just made or comes from the tile cache. Pictures with corrupt tiles are not cached. */
 type MadePicture = Pick<EncodedPicture, 'bytes' | 'type' | 'corruptTiles'>;
 
 /** Options of {@link Images}. */
@@ -55,7 +55,7 @@ interface MakeOptions {
 
 /** Maximum number of images whose parts are remembered. Only images of several files have parts. */
 const maxImagesWithParts = 10_000;
-/** Maximum number of times that an image is opened to find its parts, because they may keep changing. */
+/** Maximum number of times that an image is opened to find its parts, because the parts may keep changing. */
 const maxInspections = 4;
 
 /** Large images of items, opened for the requests that show them. */
@@ -64,11 +64,11 @@ export class Images {
   readonly #picturesInProgress = new SharedWork<MadePicture>();
   readonly #states: ImageStates;
   readonly #opener: ImageOpener;
-  /** The parts of images, by the names of their states, so that images need not be opened again to know them. */
+  /** The parts of images, by the names of the images' states. They are kept so that images need not be opened again to find them. */
   readonly #parts = new LRUCache<string, OpenImage['parts']>(limitEntries(maxImagesWithParts));
 
   constructor(private readonly options: ImagesOptions) {
-    this.#opener = new ImageOpener({ ...options, usePart: (...use) => this.#usePart(...use) });
+    this.#opener = new ImageOpener({ ...options, usePart: (...args) => this.#usePart(...args) });
     this.#states = new ImageStates({ ...options, onChangedOnDisk: (fileId) => this.#handleChangeOnDisk(fileId) });
   }
 
@@ -111,8 +111,9 @@ export class Images {
   }
 
   /**
-   * Throws the error of an image that could not be opened. @throws AccessDeniedError instead if the caller cannot read all parts of the image,
-   * because the message of the error names them.
+   * Throws the error of an image that could not be opened.
+   *
+   * @throws AccessDeniedError instead if the caller cannot read all parts of the image, because the error message names the parts.
    */
   async #rethrowIfReadable(error: unknown, item: ItemRecord, stateName: string, caller: Caller | null): Promise<never> {
     const parts = this.#opener.partsOfFailure(error);
@@ -135,19 +136,19 @@ export class Images {
   }
 
   /**
-   * Names a picture of an item exactly: file, its state, color correction, version of the rendering and request. Equal names mean
-   * equal bytes, so the name is the key in caches, and entity tags are derived from it.
+   * A key that identifies a picture of an item. It contains the state of the image, the kind of picture, the version of the renderer
+   * and the request. Equal keys mean equal bytes, so caches use the key, and entity tags are derived from it.
    *
    * @throws NoLargeImageError
    */
   async pictureKey(item: ItemRecord, kind: string, request: Readonly<Record<string, unknown>>): Promise<string> {
     const { name: stateName } = await this.#states.stateOf(item);
-    const canonical = Object.keys(request)
+    const canonicalRequest = Object.keys(request)
       .sort()
       .filter((name) => request[name] !== undefined && request[name] !== declaredParameters.get(name)?.default)
       .map((name) => `${name}=${JSON.stringify(request[name])}`)
       .join('&');
-    return `${stateName}/${kind}/${rendering.version}?${canonical}`;
+    return `${stateName}/${kind}/${rendering.version}?${canonicalRequest}`;
   }
 
   /** A text that changes whenever the image of an item may have changed. @throws NoLargeImageError */
@@ -161,8 +162,8 @@ export class Images {
   }
 
   /**
-   * The picture with this key: from the cache, or made and then cached. Making it stops when the signals of all requests that wait
-   * for it are aborted.
+   * Returns the picture with this key from the cache, or makes and caches it. The work stops when the signals of all requests that
+   * wait for the picture are aborted.
    */
   makeCachedPicture(
     item: ItemRecord,
@@ -173,7 +174,7 @@ export class Images {
     return this.makeCached(key, (sharedSignal) => this.use(item, (image) => make(image, sharedSignal), sharedSignal), options);
   }
 
-  /** Bytes with this key that are made from an image: from the cache, or made and then cached, like {@link Images.makeCachedPicture}. */
+  /** Like {@link Images.makeCachedPicture}, for pictures whose `make` opens the images itself. */
   async makeCached(
     key: string,
     make: (signal: AbortSignal) => Promise<MadePicture>,
@@ -196,16 +197,16 @@ export class Images {
   }
 
   /**
-   * Opens the large image of an item for one use; it stays open for the next one.
+   * Runs `use` with the large image of an item. The image stays open for later uses.
    *
-   * @param signal of the caller; opening is aborted when nobody is waiting for it
+   * @param signal the caller's signal. Opening stops when the signals of all waiting callers are aborted.
    * @throws NoLargeImageError, TileSourceError; LargeImageError `unavailable` if the file was replaced while it was used
    */
   async use<R>(item: ItemRecord, use: (image: LargeImage) => Promise<R> | R, signal?: AbortSignal): Promise<R> {
     return this.#useUnchanged(item, (open) => use(open.image), signal);
   }
 
-  /** Like {@link Images.use}, with the samples as stored in the file, without styles and color profiles. */
+  /** Like {@link Images.use}, but with the samples that the file contains, to which no styles and color profiles are applied. */
   async useStored<R>(item: ItemRecord, use: (image: BorrowedImage) => Promise<R> | R, signal?: AbortSignal): Promise<R> {
     return this.#useUnchanged(item, (open) => use(open.borrowed), signal);
   }
@@ -244,7 +245,7 @@ export class Images {
     return this.options.sources.use(name, open, use, signal);
   }
 
-  /** Uses the image of a file as a part of another image; it stays open for the next use. */
+  /** Runs `use` with the image of a file, as a part of another image. The part stays open for later uses. */
   async #usePart<R>(
     { file, item }: ItemFile,
     sourceName: string | undefined,
@@ -277,7 +278,7 @@ export class Images {
     try {
       opened = await this.#opener.open(file, { sourceName: sourceNameOf(item, file), icc: false, scale: item.scale });
     } catch (error) {
-      // It may be too large for all sources. If it is not an image, the conversion reports that.
+      // The file may be too large for all sources. If it is not an image, the conversion reports that.
       if (error instanceof TileSourceError) return null;
       throw error;
     }

@@ -1,6 +1,6 @@
 import type { ByteReader } from '../../tilesource/tile-source.js';
 
-/** Luminance quantization of ITU-T T.81, table K.1, in zigzag order, which encoders scale by their quality. */
+/** The luminance quantization table of ITU-T T.81, table K.1, in zigzag order. Encoders scale its values by the quality. */
 const standardLuminance = [
   16, 11, 12, 14, 12, 10, 16, 14, 13, 14, 18, 17, 16, 19, 24, 40, 26, 24, 22, 22, 24, 49, 35, 37, 29, 40, 58, 51, 61, 60, 57, 51,
   56, 55, 64, 72, 92, 78, 64, 68, 87, 69, 55, 56, 80, 109, 81, 87, 95, 98, 103, 104, 103, 62, 77, 113, 121, 112, 100, 120, 92,
@@ -20,14 +20,14 @@ export async function readJpegQuality(reader: ByteReader): Promise<number | null
   const table = await readLuminanceTable(reader);
   if (table === null) return null;
   for (let quality = 100; quality >= 1; quality -= 1) {
-    const percent = quality < 50 ? Math.floor(5000 / quality) : 200 - 2 * quality;
-    const scaled = (value: number) => Math.min(255, Math.max(1, Math.floor((value * percent + 50) / 100)));
-    if (standardLuminance.every((value, i) => scaled(value) === table[i])) return quality;
+    const scalePercent = quality < 50 ? Math.floor(5000 / quality) : 200 - 2 * quality;
+    const scaleValue = (value: number) => Math.min(255, Math.max(1, Math.floor((value * scalePercent + 50) / 100)));
+    if (standardLuminance.every((value, i) => scaleValue(value) === table[i])) return quality;
   }
   return null;
 }
 
-/** The 8-bit quantization table 0, in zigzag order. */
+/** The 8-bit quantization table 0, in zigzag order; `null` if the file has none. */
 async function readLuminanceTable(reader: ByteReader): Promise<Uint8Array | null> {
   let offset = 2;
   if ((await readUint16(reader, 0)) !== markers.startOfImage) return null;

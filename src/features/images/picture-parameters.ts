@@ -40,7 +40,7 @@ export function integerList(description: string): Parameter<number[] | undefined
   };
 }
 
-/** How the parameters of each kind are parsed. */
+/** Makers of route parameters, by the kind of the picture parameter. */
 const parameterMakers = {
   text,
   style: text,
@@ -66,7 +66,7 @@ export function routeParameters<Name extends PictureParameterName>(...names: Nam
   return Object.fromEntries(entries) as { [N in Name]: RouteParameter<N> };
 }
 
-/** Parameters of the encoding of a picture. */
+/** Parameters that choose the encoding of a picture. */
 export const encodingParameters = routeParameters('encoding', 'jpegQuality', 'jpegSubsampling', 'tiffCompression');
 
 /** Parameters that combine the z planes of a frame. */
@@ -75,7 +75,7 @@ export const zParameters = routeParameters('zProject', 'zFrom', 'zTo');
 /** Parameters for the frame, its z planes, the colors, the projection and the encoding of a picture. */
 export const renderParameters = { ...encodingParameters, ...routeParameters('frame', 'style', 'projection'), ...zParameters };
 
-/** Path parameters of the position of a tile. */
+/** Path parameters that give the position of a tile. */
 export const tilePath = {
   z: required(integerText({ description: 'Level; 0 is the smallest.', minimum: 0 })),
   x: required(integerText({ description: 'Column, from 0 at the left.', minimum: 0 })),
@@ -104,7 +104,8 @@ export const regionParameters = {
 };
 
 /**
- * Makes the request for the renderer from parameters of a picture. Other parameters, such as those of the download, are left out.
+ * Makes the request for the renderer from the parameters of a route. Parameters that do not concern the picture, such as those of the
+ * download, are left out.
  */
 export function toPictureRequest<Values extends object>(values: Values): RequestOf<keyof Values & PictureParameterName> {
   const request: Record<string, unknown> = {};

@@ -27,11 +27,11 @@ export interface SeriesMergeParts {
 }
 
 /**
- * Merges files of one series that arrive as separate items: they move to the oldest of these items, if the setting allows it. The tile source says
- * to which series a file belongs.
+ * Merges files of one series that arrive as separate items: the files move to the oldest of these items, if the setting allows it.
+ * The tile source says to which series a file belongs.
  */
 export class SeriesMerge {
-  /** Merges the files of a series one at a time. Files that arrive together would otherwise each move all others. */
+  /** Runs the merges of a series one at a time. Otherwise, files that arrive together would each cause all others to be moved. */
   readonly #mergesBySeries = new KeyedQueues();
 
   constructor(private readonly parts: SeriesMergeParts) {}
@@ -57,8 +57,8 @@ export class SeriesMerge {
   /** Merges an item whose series is noted on it, and removes the note. @returns how many items were merged. */
   async #mergeSeries(item: ItemRecord, series: StoredSeries): Promise<number> {
     const { dependants } = this.parts;
-    // Each process notes the series before it searches for others. So of two simultaneous processes at least one finds the item
-    // of the other, and both choose the same oldest item.
+    // Each process notes the series before it searches for other items. So if two processes run at the same time, at least one of
+    // them finds the other's item, and both choose the same oldest item.
     const [oldest, ...younger] = await dependants.findItemsOfSeries(item, series);
     if (oldest !== undefined) for (const youngerItem of younger) await this.#mergeInto(youngerItem, oldest);
     await dependants.removeMergeNote(item);
@@ -68,15 +68,15 @@ export class SeriesMerge {
 
   async #readSeries(item: ItemRecord, source: TileSourceDefinition): Promise<StoredSeries | null> {
     try {
-      const series = source.seriesOf?.(await this.parts.images.use(item, (image) => image.internalMetadata()));
-      return series ? { dicomSeriesUID: series.series, dicomStudyUID: series.study } : null;
+      const seriesUids = source.seriesOf?.(await this.parts.images.use(item, (image) => image.internalMetadata()));
+      return seriesUids ? { dicomSeriesUID: seriesUids.series, dicomStudyUID: seriesUids.study } : null;
     } catch (error) {
       if (error instanceof LargeImageError) return null;
       throw error;
     }
   }
 
-  /** Moves the files of an item to another item, and removes the first. Each step can be repeated after a crash. */
+  /** Moves the files of an item to `target`, and removes the emptied item. Each step can be repeated after a crash. */
   async #mergeInto(item: ItemRecord, target: ItemRecord): Promise<void> {
     const { records, logger } = this.parts;
     const storedMarker = item.doc.largeImage as Record<string, unknown>;
@@ -100,7 +100,7 @@ export class SeriesMerge {
     await (host.removeItem === undefined ? records.deleteItem(emptiedItem) : host.removeItem(emptiedItem.doc));
   }
 
-  /** Gives the image of an item a new state, because the item has got more files. */
+  /** Gives the image of an item a new state, because the item has more files now. */
   async #changeRevision(itemId: string): Promise<void> {
     const { records, items, imageMarking } = this.parts;
     const item = await records.findItem(itemId);

@@ -1,12 +1,13 @@
 const maxCharacters = 1000;
 /** Highest number in a quantifier such as `{2,10}`. */
 const maxRepetitions = 100;
-/** Maximum number of positions at which an expression can continue in more than one way. */
+/** Maximum number of repetitions and alternatives in an expression. */
 const maxChoices = 20;
 
 /**
- * Why a regular expression must not be sent to a database; `null` if it may. Databases try one way of matching after the other.
- * If a repeated group can itself match in several ways, the number of ways doubles with each character of the text.
+ * Says why a regular expression must not be sent to a database, such as `contains a back-reference`; `null` if it may be sent.
+ * A database tries one way of matching after another. If a repeated group can itself match in several ways, the number of ways
+ * doubles with each character of the searched text.
  */
 export function findExpressionProblem(expression: unknown): string | null {
   if (typeof expression !== 'string' || expression.length > maxCharacters)
@@ -45,13 +46,13 @@ function findAmbiguity(text: string): string | null {
       group.isAmbiguous = true;
       choiceCount += 1;
     } else if (token === '*' || token === '+' || token === '?' || min !== undefined) {
-      const highest = min === undefined ? Infinity : Number(comma === undefined ? min : max || Infinity);
-      if (highest !== Infinity && highest > maxRepetitions) return `repeats something more than ${maxRepetitions} times`;
-      if (lastElement.isAmbiguous && token !== '?' && highest > 1)
+      const maxCount = min === undefined ? Infinity : Number(comma === undefined ? min : max || Infinity);
+      if (maxCount !== Infinity && maxCount > maxRepetitions) return `repeats something more than ${maxRepetitions} times`;
+      if (lastElement.isAmbiguous && token !== '?' && maxCount > 1)
         return 'repeats a group that contains repetitions or alternatives';
       group.isAmbiguous ||= min === undefined || comma !== undefined;
+      // The `?` of a lazy quantifier such as `+?` also gets here. It changes only the order in which the ways are tried.
       choiceCount += 1;
-      // A second character after a quantifier only determines the order in which alternatives are tried.
     } else lastElement = { isAmbiguous: false };
     if (choiceCount > maxChoices) return `has more than ${maxChoices} repetitions and alternatives`;
   }

@@ -8,7 +8,7 @@ import { ItemQueries } from './item-queries.model.js';
 import { Items } from './items.js';
 import { MetadataSearch } from './metadata-search.js';
 
-/** Items of the host that a caller can see: one by one, in lists, and by searching their metadata. */
+/** Finds items of the host that a caller can see: by id, in lists, and by searching their metadata. */
 export const itemsFeature: Feature<{ core: Core }, { items: Items; itemLists: ItemLists; metadataSearch: MetadataSearch }> = {
   open({ core: { host, records, events, queues } }, onClose) {
     const items = new Items(records, host.access);

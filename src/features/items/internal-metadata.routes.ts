@@ -17,7 +17,7 @@ const fieldRoute = {
   errors: ['bad-parameter', 'unknown-id', 'access-denied'],
 } as const;
 
-const maxDepth = 100;
+const maxNestingDepth = 100;
 
 const get = defineRoute({
   ...fieldRoute,
@@ -83,10 +83,10 @@ function fieldRefusedError(key: string): BadParameterError {
   return new BadParameterError(`The field "${key}" of an item cannot be used here.`);
 }
 
-/** @throws BadParameterError for values that cannot be stored as they are. */
+/** @throws BadParameterError for values that the database cannot store unchanged. */
 function checkStorable(value: unknown, depth = 0): void {
   if (typeof value !== 'object' || value === null) return;
-  if (depth > maxDepth) throw new BadParameterError(`The value is nested deeper than ${maxDepth} levels.`);
+  if (depth > maxNestingDepth) throw new BadParameterError(`The value is nested deeper than ${maxNestingDepth} levels.`);
   for (const [name, member] of Object.entries(value)) {
     if (name.startsWith('$') || name.includes('.') || name.includes('\0') || name === '__proto__') {
       throw new BadParameterError(
@@ -97,5 +97,5 @@ function checkStorable(value: unknown, depth = 0): void {
   }
 }
 
-/** Routes for fields of items that clients use for themselves. */
+/** Routes for the item fields in which clients store their own data. */
 export const internalMetadataRoutes = [get, put, remove];

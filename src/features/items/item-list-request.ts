@@ -5,20 +5,21 @@ import { findExpressionProblem } from './expression-check.js';
 export type SortOrder = readonly (readonly [field: string, direction: 1 | -1])[];
 
 /**
- * One pass of grouping. For each key in turn, only the first item of each value is kept. Then counts are added to the remaining
- * items.
+ * One pass of grouping. For each key in turn, the pass keeps only the first item with each value of the key. Then it adds counts
+ * to the kept items.
  */
 export interface GroupPass {
   keys: string[];
   /**
-   * Each kept item stands for the items of this pass with the same value of the first key. Its `target` becomes the number of
-   * distinct values of `source` among them.
+   * `source` and `target` are field paths. A kept item represents all items in the pass with the same value of the first key. Its
+   * `target` field becomes the number of distinct values that these items have in their `source` field.
    */
   counts: { source: string; target: string }[];
 }
 
 /** The conditions in the search text of an item list, and the words after them. */
 export interface ListConditions {
+  /** Whether the list contains the items of subfolders too. */
   recurse: boolean;
   passes: GroupPass[];
   filter: Record<string, unknown> | null;
@@ -33,14 +34,12 @@ const countWord = '_count_';
 
 const maxFilterCharacters = 64 * 1024;
 const maxFilterDepth = 12;
-/** Maximum number of fields and operators in a filter. Each is converted for the database. */
+/** Maximum number of fields and operators in a filter. Mongoose converts each of them. */
 const maxFilterMembers = 1000;
-/** Maximum number of values in a filter. */
 const maxFilterValues = 20_000;
 const maxGroupKeys = 20;
 /** Maximum length of a sort order, in characters. */
 const maxSortCharacters = 16 * 1024;
-/** Maximum number of fields to sort by. */
 export const maxSortFields = 20;
 
 /** Operators that only compare values. None of them runs code or reads other collections. */
@@ -49,8 +48,8 @@ const allowedOperators: ReadonlySet<string> = new Set(
 );
 
 /**
- * A path of fields such as `meta.stain`. It contains no operator, no NUL character, which would end the name in the database, and no name that all
- * JavaScript objects have.
+ * Whether a text is a field path such as `meta.stain`. A path must not contain operators, names that every JavaScript object has, or a
+ * NUL character, which would end the name in the database.
  */
 export function isFieldPath(path: string): boolean {
   const parts = path.split('.');
@@ -63,8 +62,10 @@ export function isFieldPath(path: string): boolean {
 }
 
 /**
- * Parses the conditions in a search text; `null` if it consists of words only. @throws BadParameterError for conditions that are
- * not allowed.
+ * Parses the conditions at the beginning of a search text.
+ *
+ * @returns `null` if the text has no conditions.
+ * @throws BadParameterError for conditions that are not allowed.
  */
 export function parseListText(text: string | undefined): ListConditions | null {
   let remainingText = text ?? '';
@@ -127,7 +128,7 @@ function parseFilter(text: string): Record<string, unknown> | null {
 }
 
 /**
- * Checks a condition from a client. It can be nested, but can only compare fields.
+ * Checks a filter from a client. A filter may be nested, but may only compare fields.
  *
  * @throws BadParameterError for names that are neither fields nor allowed operators.
  */
@@ -165,9 +166,10 @@ function checkFilterValue(value: unknown, depth: number, count: { members: numbe
 }
 
 /**
- * The order of a list: a field with a direction, or JSON text of several: `[["meta.stain",1],["created",-1]]`. The id is added as the
- * last field, so that pages never overlap.
+ * Parses the order of a list. The id is added as the last field, so that pages never overlap.
  *
+ * @param sort a field, or a JSON list of fields and directions such as `[["meta.stain",1],["created",-1]]`.
+ * @param direction applies if `sort` is a field.
  * @throws BadParameterError
  */
 export function parseSortOrder(sort: string, direction: 1 | -1): SortOrder {

@@ -7,21 +7,21 @@ import { whereFieldIn, type Conditions, type ItemQueries } from './item-queries.
 import { parseListText, parseSortOrder, type ListConditions, type GroupPass, type SortOrder } from './item-list-request.js';
 import type { Items } from './items.js';
 
-/** The parameters of GET item of a host. */
+/** The parameters of the host's route `GET item`. */
 export interface ItemListRequest {
   folderId?: string | undefined;
   text?: string | undefined;
-  /** Exact name. */
+  /** Only items with exactly this name are listed. */
   name?: string | undefined;
-  /** 0 for all. */
+  /** Maximum number of items on the page; 0 means all. */
   limit: number;
   offset: number;
-  /** A field, or JSON text of several with directions. */
+  /** A field, or a JSON list of fields and directions. */
   sort: string;
   sortdir: 1 | -1;
 }
 
-/** One page of items, as the host's model returns them, and the total number. */
+/** One page of items, and the number of items on all pages. */
 export interface ItemList {
   documents: StoredDocument[];
   total: number;
@@ -37,9 +37,10 @@ export class ItemLists {
   ) {}
 
   /**
-   * The list that the text requests; `null` if the text has none of the prefixes, so that the host answers as usual. `conditionsForWords`
-   * returns the conditions with which the host searches for the words in the rest of the text.
+   * Reads the requested page of the list.
    *
+   * @param conditionsForWords returns the conditions with which the host searches for the words after the prefixes.
+   * @returns `null` if the text has none of the prefixes; the host then answers the request as usual.
    * @throws BadParameterError, UnknownIdError, AccessDeniedError
    */
   async list(
@@ -61,9 +62,9 @@ export class ItemLists {
 
   /**
    * The number of items before an item in the requested list, over all pages; the total number if the item is not in the list.
-   * `null` as for {@link list}.
+   * `null` if the text has none of the prefixes.
    *
-   * @throws like {@link list}
+   * @throws the same errors as {@link list}
    */
   async position(
     id: unknown,
@@ -118,23 +119,22 @@ export class ItemLists {
     { order, limit, offset }: { order: SortOrder; limit: number; offset: number },
   ): Promise<ItemList> {
     const { remainingIds, countsByPass } = await this.#runPasses(passes, conditions, order);
-    // The remaining items, in the requested order.
-    const ids: unknown[] = [];
-    for await (const { _id } of this.queries.iterate(conditions, [], order)) if (remainingIds?.has(idText(_id))) ids.push(_id);
-    const documents = await this.queries.findByIds(ids.slice(offset, limit > 0 ? offset + limit : undefined));
+    const sortedIds: unknown[] = [];
+    for await (const { _id } of this.queries.iterate(conditions, [], order)) if (remainingIds?.has(idText(_id))) sortedIds.push(_id);
+    const documents = await this.queries.findByIds(sortedIds.slice(offset, limit > 0 ? offset + limit : undefined));
     const keys = passes.flatMap((pass) => pass.keys);
     const { meta: metaField } = this.queries.fieldNames.item;
     for (const document of documents) {
       for (const { pass, countsByValue } of countsByPass) {
-        const numbers = countsByValue.get(comparableText(valueAt(document, pass.keys[0]!))) ?? [];
-        for (const [index, { target }] of pass.counts.entries()) setAt(document, target, numbers[index] ?? 0);
+        const distinctCounts = countsByValue.get(comparableText(valueAt(document, pass.keys[0]!))) ?? [];
+        for (const [index, { target }] of pass.counts.entries()) setAt(document, target, distinctCounts[index] ?? 0);
       }
       setAt(document, `${metaField}._grouping`, { keys, values: keys.map((key) => valueAt(document, key) ?? null) });
     }
-    return { documents, total: ids.length };
+    return { documents, total: sortedIds.length };
   }
 
-  /** Ids of the items that remain after all passes, or `null` for all items; and the counts. */
+  /** Runs all passes. In the result, `remainingIds` is `null` if there are no passes, so that all items remain. */
   async #runPasses(
     passes: readonly GroupPass[],
     conditions: Conditions,
@@ -154,20 +154,20 @@ export class ItemLists {
     return { remainingIds, countsByPass };
   }
 
-  /** Ids of the first item, in the given order, of each value of a field. Items without the field are left out. */
+  /** Finds the first item with each value of a field, in the requested order. Items without the field are left out. */
   async #findFirstIds(
     key: string,
     conditions: Conditions,
     order: SortOrder,
-    amongIds: ReadonlySet<string> | null,
+    candidateIds: ReadonlySet<string> | null,
   ): Promise<ReadonlySet<string>> {
     const seenValues = new Set<string>();
     const firstIds = new Set<string>();
     const conditionsWithKey = { $and: [conditions, { [key]: { $exists: true } }] };
-    const byKey: SortOrder = [[key, 1], ...order.filter(([field]) => field !== key)];
-    for await (const document of this.queries.iterate(conditionsWithKey, [key], byKey)) {
+    const orderByKey: SortOrder = [[key, 1], ...order.filter(([field]) => field !== key)];
+    for await (const document of this.queries.iterate(conditionsWithKey, [key], orderByKey)) {
       const id = idText(document._id);
-      if (amongIds !== null && !amongIds.has(id)) continue;
+      if (candidateIds !== null && !candidateIds.has(id)) continue;
       const value = comparableText(valueAt(document, key));
       if (seenValues.has(value)) continue;
       seenValues.add(value);
@@ -176,18 +176,22 @@ export class ItemLists {
     return firstIds;
   }
 
-  /** For each value of the first key, how many distinct values each counted field has. */
+  /**
+   * Counts the distinct values of each source field, separately for each value of the first key.
+   *
+   * @returns the counts in the order of `counts`, by the key's value as a {@link comparableText}.
+   */
   async #countDistinct(
     { keys, counts }: GroupPass,
     conditions: Conditions,
-    amongIds: ReadonlySet<string> | null,
+    candidateIds: ReadonlySet<string> | null,
   ): Promise<Map<string, number[]>> {
     const key = keys[0]!;
     const sources = counts.map(({ source }) => source);
     const valuesByGroup = new Map<string, Set<string>[]>();
     const conditionsWithKey = { $and: [conditions, { [key]: { $exists: true } }] };
     for await (const document of this.queries.iterate(conditionsWithKey, [key, ...sources], [['_id', 1]])) {
-      if (amongIds !== null && !amongIds.has(idText(document._id))) continue;
+      if (candidateIds !== null && !candidateIds.has(idText(document._id))) continue;
       const group = comparableText(valueAt(document, key));
       const sets = valuesByGroup.get(group) ?? sources.map(() => new Set<string>());
       valuesByGroup.set(group, sets);
@@ -215,15 +219,15 @@ function valueAt(document: unknown, path: string): unknown {
     );
 }
 
-/** Sets the value at a path. Replaces the objects on the path by copies, because other values of the document may refer to them. */
+/** Sets the value at a path. Copies the objects on the path first, because other parts of the document may refer to the same objects. */
 function setAt(document: Record<string, unknown>, path: string, value: unknown): void {
   const parts = path.split('.');
-  const last = parts.pop()!;
+  const lastPart = parts.pop()!;
   let target = document;
   for (const part of parts) {
     const next = target[part];
     const isObject = typeof next === 'object' && next !== null && !Array.isArray(next);
     target = target[part] = isObject ? { ...next } : {};
   }
-  target[last] = value;
+  target[lastPart] = value;
 }

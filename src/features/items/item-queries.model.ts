@@ -5,17 +5,17 @@ import { listTimeoutMs } from '../../core/database/outage.js';
 import { iterateInSlices, readInSlices } from '../../core/database/read-limits.js';
 import { idText } from '../../core/database/id-text.js';
 
-/** Conditions on a model. */
+/** A database filter for items or folders. */
 export type Conditions = Readonly<Record<string, unknown>>;
 type Order = readonly (readonly [string, 1 | -1])[];
 
 /** Number of documents in one batch. The event loop can do other work between batches. */
 const batchSize = 500;
 
-/** Maximum number of values in one list of a query, because databases get slow with more than some thousands. */
+/** Maximum number of values in one `$in` list, because databases become slow with lists of several thousand values. */
 const valuesPerList = 500;
 
-/** Errors with which databases and Mongoose refuse conditions of clients: bad expressions, and values of another type than the field. */
+/** Matches errors for invalid expressions in a client's conditions, and for values whose type differs from that of the field. */
 const refusalPattern =
   /regular expression|regex|Cast to |CastError|needs an array|must be|bad query|unknown operator|\$[a-z]{1,40} (needs|must|has to)/i;
 
@@ -38,22 +38,22 @@ export class ItemQueries {
   }
 
   /** Ids of a folder's descendants, including those that the caller cannot read. */
-  async findDescendants(folder: unknown): Promise<unknown[]> {
+  async findDescendants(folderId: unknown): Promise<unknown[]> {
     const { parent } = this.fieldNames.folder;
     const descendants: unknown[] = [];
-    const seen = new Set([idText(folder)]);
-    let frontier = [folder];
+    const seenIds = new Set([idText(folderId)]);
+    let frontier = [folderId];
     while (frontier.length > 0) {
       const children = await this.folders.find(whereFieldIn(parent, frontier), { _id: 1 }).lean<StoredDocument[]>();
-      // A folder may be moved below its own descendant in the meantime, which must not make this endless.
-      frontier = children.map(({ _id }) => _id).filter((id) => !seen.has(idText(id)));
-      for (const id of frontier) seen.add(idText(id));
+      // A folder may be moved below its own descendant while this runs. The loop would then never end without this check.
+      frontier = children.map(({ _id }) => _id).filter((id) => !seenIds.has(idText(id)));
+      for (const id of frontier) seenIds.add(idText(id));
       for (const id of frontier) descendants.push(id);
     }
     return descendants;
   }
 
-  /** Filters folders by a condition. */
+  /** Ids of those folders that match the condition. */
   async filterFolders(ids: readonly unknown[], condition: Conditions): Promise<unknown[]> {
     const folders = await this.folders.find({ $and: [whereFieldIn('_id', ids), condition] }, { _id: 1 }).lean<StoredDocument[]>();
     return folders.map(({ _id }) => _id);
@@ -75,7 +75,7 @@ export class ItemQueries {
     });
   }
 
-  /** Some fields of the matching items, one by one. */
+  /** Yields the matching items one by one. They contain only the id and the named fields. */
   async *iterate(conditions: Conditions, fields: readonly string[], order: Order): AsyncGenerator<StoredDocument> {
     const projection = Object.fromEntries(['_id', ...fields].map((field) => [field, 1]));
     const query = this.items.find(conditions, dropNestedFields(projection)).sort(sortOf(order)).maxTimeMS(listTimeoutMs);
@@ -86,7 +86,7 @@ export class ItemQueries {
     }
   }
 
-  /** Items by id, in the order of the ids. */
+  /** The items with these ids, in the same order. Items that do not exist are left out. */
   async findByIds(ids: readonly unknown[]): Promise<StoredDocument[]> {
     const documents = await readInSlices<StoredDocument>(this.items.find(whereFieldIn('_id', ids)).lean());
     const byId = new Map(documents.map((document) => [idText(document._id), document]));
@@ -119,11 +119,13 @@ function toBadParameter(error: unknown): unknown {
 }
 
 /**
- * Runs a query that contains conditions of a client. @throws BadParameterError if the database or Mongoose refuses the conditions
+ * Runs a query that contains conditions from a client.
+ *
+ * @throws BadParameterError if the database or Mongoose refuses the conditions.
  */
-export async function runClientQuery<T>(work: () => Promise<T>): Promise<T> {
+export async function runClientQuery<T>(runQuery: () => Promise<T>): Promise<T> {
   try {
-    return await work();
+    return await runQuery();
   } catch (error) {
     throw toBadParameter(error);
   }

@@ -9,25 +9,26 @@ import type { HostRecords } from '../../core/host/host-records.js';
 import { limitsOf } from '../../core/host/link-holder.js';
 import type { FolderRecord, ItemRecord } from '../../core/host/records.js';
 
-/** Maximum number of items in the cache, each with its callers. */
-const maxItems = 20_000;
+/** Maximum number of entries in each cache of items, of their verdicts, and of unreadable parts. */
+const maxCachedItems = 20_000;
 const maxCallersPerItem = 1000;
-/** How long an item is cached. A verdict can be based on an item that is this old. */
+/** How long an item is cached. When a verdict is made, its item can already be this old. */
 const itemLifetimeMs = verdictLifetimeMs / 5;
 
 interface Verdict {
   item: ItemRecord;
+  /** The caller's level on the item. */
   level: AccessLevel;
 }
 
-/** Items and folders as a caller may see them. */
+/** Loads items and folders for callers, if they have the required level of access. */
 export class Items {
-  readonly #items = new FreshCache<ItemRecord>({ max: maxItems, lifetimeMs: itemLifetimeMs });
+  readonly #items = new FreshCache<ItemRecord>({ max: maxCachedItems, lifetimeMs: itemLifetimeMs });
   /** Verdicts by item id, then by caller. */
-  readonly #verdicts = new LRUCache<string, FreshCache<Verdict>>(limitEntries(maxItems));
+  readonly #verdicts = new LRUCache<string, FreshCache<Verdict>>(limitEntries(maxCachedItems));
 
   /** How many parts of an image a caller cannot read, by caller and image. */
-  readonly #hiddenParts = new FreshCache<{ hiddenCount: number }>({ max: maxItems, lifetimeMs: verdictLifetimeMs });
+  readonly #hiddenParts = new FreshCache<{ hiddenCount: number }>({ max: maxCachedItems, lifetimeMs: verdictLifetimeMs });
 
   constructor(
     private readonly records: HostRecords,
@@ -49,12 +50,12 @@ export class Items {
       verdicts = new FreshCache({ max: maxCallersPerItem, lifetimeMs: verdictLifetimeMs - itemLifetimeMs });
       this.#verdicts.set(id, verdicts);
     }
-    const verdict = verdicts.get(callerKey, () => this.#loadVerdict(id, caller));
-    const { item, level: grantedLevel } = verdict instanceof Promise ? await verdict : verdict;
+    const verdictOrPromise = verdicts.get(callerKey, () => this.#loadVerdict(id, caller));
+    const { item, level: grantedLevel } = verdictOrPromise instanceof Promise ? await verdictOrPromise : verdictOrPromise;
     return this.#requireLevel(item, grantedLevel, level, caller);
   }
 
-  /** An item, which may be some moments old; `null` if there is none. */
+  /** The item, without a check of access; `null` if there is none. The item may come from the cache. */
   async findRecent(id: string): Promise<ItemRecord | null> {
     try {
       return await this.#items.get(id, () => this.#loadItem(id));
@@ -76,10 +77,10 @@ export class Items {
   }
 
   /**
-   * Checks that the caller can read all items and folders that an image consists of. The verdict is cached.
+   * Checks that the caller can read all items and folders that an image consists of. The result is cached.
    *
    * @param partsKey equal for images with the same parts.
-   * @throws AccessDeniedError if the caller cannot read a part, or it no longer exists.
+   * @throws AccessDeniedError if the caller cannot read a part, or a part no longer exists.
    */
   async requireParts(
     image: ItemRecord,
@@ -89,8 +90,8 @@ export class Items {
   ): Promise<void> {
     if (caller?.admin === true || (parts.items.size === 0 && parts.folders.size === 0)) return;
     const callerKey = `u${caller?.id ?? ''}`;
-    const hidden = this.#hiddenParts.get(`${callerKey} ${partsKey}`, () => this.#countHiddenParts(parts, caller));
-    const { hiddenCount } = hidden instanceof Promise ? await hidden : hidden;
+    const countOrPromise = this.#hiddenParts.get(`${callerKey} ${partsKey}`, () => this.#countHiddenParts(parts, caller));
+    const { hiddenCount } = countOrPromise instanceof Promise ? await countOrPromise : countOrPromise;
     if (hiddenCount === 0) return;
     const subject = `${hiddenCount} of the items and folders that the image of item ${image.id} is made of`;
     throw new LevelDeniedError(0, subject, caller?.id);
@@ -106,7 +107,7 @@ export class Items {
     return { hiddenCount };
   }
 
-  /** The current item in the database, if the caller has at least this level on it. For routes that change it. */
+  /** Loads the item from the database, not from a cache, for routes that change it. The caller must have at least this level on it. */
   async loadFresh(id: string, level: 0 | 1 | 2, caller: Caller | null): Promise<ItemRecord> {
     const item = await this.#loadItem(id);
     return this.#requireLevel(item, await this.access.level(caller, { type: 'item', doc: item.doc }), level, caller);
@@ -121,7 +122,7 @@ export class Items {
     return folder;
   }
 
-  /** Whether the caller has a level on a folder. */
+  /** Whether the caller has at least this level on a folder. */
   async hasFolderLevel(folder: FolderRecord, level: 0 | 1 | 2, caller: Caller | null): Promise<boolean> {
     return (await this.access.level(caller, { type: 'folder', doc: folder.doc })) >= level;
   }
@@ -139,7 +140,7 @@ export class Items {
     return this.records.contents.filterFolders(ids, await this.access.filter(caller, 'folder', 0));
   }
 
-  /** Drops what is cached about one item, or about all. */
+  /** Drops what is cached about this item, or about all items if no id is passed. */
   forget(id?: string): void {
     this.#hiddenParts.clear();
     if (id === undefined) {

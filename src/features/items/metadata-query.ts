@@ -1,21 +1,22 @@
 import { BadParameterError } from '../../errors.js';
 
 const keyPrefix = 'key:';
+/** Maximum number of phrases in a search, and of fields. */
 const maxPhrases = 50;
 /** Maximum length of the text of a search, in characters. */
 const maxCharacters = 16 * 1024;
 
 /**
- * A function that tells whether metadata match. Or why there is nothing to search for: `incomplete-key` if the text
- * is empty or only the beginning of `key:`, `no-phrases` if it has fields but no phrase.
+ * A function that tells whether metadata match. If there is nothing to search for, it is the reason instead: `incomplete-key` for
+ * a text that is empty or a beginning of `key:`, and `no-phrases` for a text that has fields but no phrase.
  */
 export type MetadataQuery = ((metadata: unknown) => boolean) | 'incomplete-key' | 'no-phrases';
 
 /**
- * Parses a metadata search: words and quoted phrases, all of which must be found, in the fields that `key:<name>` selects or in
- * any.
+ * Parses a metadata search. It consists of words and quoted phrases, and metadata must contain all of them to match. Each
+ * `key:<name>` selects a field to search. Without it, all fields are searched.
  *
- * @throws BadParameterError for a text that is too long, and too many phrases or fields.
+ * @throws BadParameterError if the text is too long, or has too many phrases or fields.
  */
 export function parseMetadataQuery(text: string): MetadataQuery {
   if (text.length > maxCharacters) throw new BadParameterError(`A search may have at most ${maxCharacters} characters.`);
@@ -36,7 +37,7 @@ export function parseMetadataQuery(text: string): MetadataQuery {
 
 type Matcher = (value: unknown) => boolean;
 
-/** Splits a text into words. Quotes of either kind make a phrase that may contain blanks. */
+/** Splits a text into words and phrases. A phrase is in single or double quotes and may contain blanks. */
 function splitQuery(query: string): string[] {
   const words: string[] = [];
   for (const match of query.matchAll(/(?:[^\s"']+|"[^"]*"?|'[^']*'?)+/g)) {
@@ -47,14 +48,15 @@ function splitQuery(query: string): string[] {
 }
 
 /**
- * Makes a function that tells whether a value matches a phrase. A text, which must be in lower case, matches if it contains the phrase. A
- * number matches with the precision of the phrase: `1.2` matches numbers from 1.2 to below 1.3, and `120` from 120 to below 130.
+ * Makes a function that tells whether a value matches a phrase. The function expects texts in lower case; a text matches if it
+ * contains the phrase. A number matches with the precision of the phrase: `1.2` matches numbers from 1.2 to below 1.3, and `120`
+ * from 120 to below 130.
  */
 function matcherOf(phrase: string): Matcher {
-  const lower = phrase.toLowerCase();
+  const lowerCasePhrase = phrase.toLowerCase();
   const matchesNumber = numberMatcherOf(phrase);
   return (value) => {
-    if (typeof value === 'string') return value.includes(lower);
+    if (typeof value === 'string') return value.includes(lowerCasePhrase);
     return typeof value === 'number' && matchesNumber !== null && matchesNumber(value);
   };
 }
@@ -79,9 +81,9 @@ function lastDigitUnit(phrase: string): number {
 }
 
 /** Values of the named fields, or of all top-level fields. Lists are replaced by their entries. */
-function valuesOf(meta: unknown, fields: readonly string[]): unknown[] {
-  if (typeof meta !== 'object' || meta === null) return [];
-  const values = fields.length === 0 ? Object.values(meta) : fields.flatMap((field) => valuesAtPath(meta, field.split('.')));
+function valuesOf(metadata: unknown, fields: readonly string[]): unknown[] {
+  if (typeof metadata !== 'object' || metadata === null) return [];
+  const values = fields.length === 0 ? Object.values(metadata) : fields.flatMap((field) => valuesAtPath(metadata, field.split('.')));
   return values.flatMap((value: unknown) => (Array.isArray(value) ? (value as unknown[]) : [value]));
 }
 

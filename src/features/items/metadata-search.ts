@@ -10,16 +10,17 @@ import { parseMetadataQuery } from './metadata-query.js';
 export interface MetadataSearchRequest {
   /** Words and `"quoted phrases"`, all of which must be found; `key:<name>` selects the fields to search. */
   query: string;
-  /** Models: item, folder. */
+  /** What to search: `item`, `folder`, or both. Other values are refused. */
   types: readonly unknown[];
   /** Level that the caller needs on a document to find it. */
   level: 0 | 1 | 2;
-  /** For each type; 0 means all. */
+  /** Maximum number of results of each type; 0 means all. */
   limit: number;
+  /** Number of matches of each type to skip. */
   offset: number;
 }
 
-/** Documents of the host's models by type; an empty list if the query has fields but no words. */
+/** The documents that match, by type; an empty list if the query has fields but no words. */
 export type MetadataSearchResult = Partial<Record<'item' | 'folder', StoredDocument[]>> | [];
 
 /**
@@ -33,7 +34,7 @@ export class MetadataSearch {
     private readonly queue: WorkQueue,
   ) {}
 
-  /** @throws BadParameterError for other types than item and folder. */
+  /** @throws BadParameterError for types other than item and folder. */
   async search(request: MetadataSearchRequest, caller: Caller | null): Promise<MetadataSearchResult> {
     const types = [...new Set(request.types)].map((type) => {
       if (type === 'item' || type === 'folder') return type;
