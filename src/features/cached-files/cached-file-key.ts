@@ -1,7 +1,7 @@
 import { reprValue } from '../../configuration-text/python-value.js';
 import { BadParameterError, LargeImageError } from '../../errors.js';
 
-/** A number that keys show with a fraction even when it is an integer, because `1.0` and `1` give keys of different files. */
+/** A number that keys show with a fraction even if it is an integer. Keys with `1.0` and with `1` belong to different files. */
 export class FloatValue {
   constructor(readonly value: number) {}
 }
@@ -11,7 +11,7 @@ class LargeInteger {
   constructor(readonly digits: string) {}
 }
 
-/** Maximum nesting of a specification. */
+/** Maximum depth to which a specification is nested. */
 const maxDepth = 64;
 
 /** Maximum length of a list of specifications, in characters. */

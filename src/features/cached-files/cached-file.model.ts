@@ -10,16 +10,16 @@ import type { HiddenItems } from '../../core/host/hidden-items.js';
 import type { HostRecords } from '../../core/host/host-records.js';
 import type { ItemRecord } from '../../core/host/records.js';
 
-/** Pictures are `thumbnail` files (thumbnails, associated images, tile frames), histograms are `data` files. */
+/** `thumbnail` for pictures, which are thumbnails, associated images and tile frames; `data` for histograms. */
 export type CachedFileKind = 'thumbnail' | 'data';
 
 /** Selects the files to count or remove. Missing members select everything. */
 export interface CachedFileFilter {
   kind: CachedFileKind;
   itemIds?: readonly unknown[];
-  /** The exact key. */
+  /** Selects only files with exactly this key. */
   key?: string;
-  /** A text that the key contains. */
+  /** Selects only files whose key contains this text. */
   keyContains?: string;
 }
 
@@ -36,10 +36,10 @@ export interface ItemImageState {
   imageState: string | null;
 }
 
-/** Field that marks the files of each kind. */
+/** The fields that mark files, by their kind. */
 export const kindFields = { thumbnail: 'isLargeImageThumbnail', data: 'isLargeImageData' } as const;
 
-/** Queries on the cached files of items. */
+/** Queries for the cached files of items. */
 export class CachedFileModel {
   readonly #files: Model<Record<string, unknown>>;
   readonly #findGrouped = groupCalls((requests: readonly FindRequest[]) => this.#findMany(requests));
@@ -47,7 +47,7 @@ export class CachedFileModel {
 
   constructor(
     records: HostRecords,
-    private readonly hidden: HiddenItems,
+    private readonly hiddenItems: HiddenItems,
   ) {
     this.#files = records.parts.files;
   }
@@ -73,7 +73,7 @@ export class CachedFileModel {
   async #findMany(requests: readonly FindRequest[]): Promise<(StoredDocument | null)[]> {
     const docByKindItemAndKey = new Map<string, StoredDocument>();
     for (const kind of kindsOf(requests)) {
-      const requestsOfKind = requests.filter((each) => each.kind === kind);
+      const requestsOfKind = requests.filter((request) => request.kind === kind);
       const docs = await this.#files
         .find({ ...itemsQuery(kind, requestsOfKind), thumbnailKey: { $in: unique(requestsOfKind.map(({ key }) => key)) } })
         .sort({ _id: -1 })
@@ -118,7 +118,7 @@ export class CachedFileModel {
         .find(
           itemsQuery(
             kind,
-            requests.filter((each) => each.kind === kind),
+            requests.filter((request) => request.kind === kind),
           ),
           { thumbnailKey: 1, attachedToId: 1 },
         )
@@ -149,23 +149,23 @@ export class CachedFileModel {
   /** Number of matching files, not counting files of hidden items. */
   async count(filter: CachedFileFilter): Promise<number> {
     let count = await this.#files.countDocuments(filterQuery(filter));
-    for await (const ids of this.hidden.iterateIds()) {
+    for await (const ids of this.hiddenItems.iterateIds()) {
       count -= await this.#files.countDocuments({ $and: [filterQuery(filter), { attachedToId: { $in: ids } }] });
     }
     return Math.max(0, count);
   }
 
-  /** Matching records in batches. Records of hidden items are included only if the filter names the items. */
+  /** Yields the matching records in batches. Records of hidden items are included only if the filter names the items. */
   async *iterateBatches(filter: CachedFileFilter): AsyncGenerator<StoredDocument[]> {
     const allDocs = iterateInSlices<StoredDocument>(this.#files.find(filterQuery(filter)).lean());
     for await (const docs of groupInBatches(allDocs, idsPerQuery)) {
       const itemIdOf = (doc: StoredDocument) => idText(doc.attachedToId);
-      const hiddenIds = filter.itemIds === undefined ? await this.hidden.filterHidden(docs.map(itemIdOf)) : null;
+      const hiddenIds = filter.itemIds === undefined ? await this.hiddenItems.filterHidden(docs.map(itemIdOf)) : null;
       yield hiddenIds === null ? docs : docs.filter((doc) => !hiddenIds.has(itemIdOf(doc)));
     }
   }
 
-  /** All records of a kind in batches: one batch for each item, newest first. */
+  /** Yields all records of a kind, in one batch for each item. The records in a batch are sorted from newest to oldest. */
   async *iterateBatchesByItem(kind: CachedFileKind): AsyncGenerator<StoredDocument[]> {
     const cursor = this.#files.find(filterQuery({ kind })).sort({ attachedToId: 1, _id: -1 }).lean();
     let docs: StoredDocument[] = [];

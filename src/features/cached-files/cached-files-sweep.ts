@@ -41,7 +41,7 @@ export function cachedFilesSweep({ model, records, hidden, files }: CachedFilesS
   };
 }
 
-/** @param docs newest first. Of the intact files with the same key, the newest is kept. */
+/** Finds the files that can be removed. Of usable files with the same key, the first is kept. @param docs sorted newest first. */
 async function findUselessDocs(
   item: ItemRecord,
   docs: readonly StoredDocument[],
@@ -50,10 +50,10 @@ async function findUselessDocs(
   const imageState = await records.readImageState(item);
   const isUsable = async (doc: StoredDocument) =>
     isCurrentFile(doc, imageState) && !(await isMissingOrTruncated(doc, { records, files }));
-  const usability = await mapConcurrently(docs, concurrency, isUsable);
+  const areUsable = await mapConcurrently(docs, concurrency, isUsable);
   const keptKeys = new Set<unknown>();
   return docs.filter((doc, index) => {
-    if (!usability[index] || keptKeys.has(doc.thumbnailKey)) return true;
+    if (!areUsable[index] || keptKeys.has(doc.thumbnailKey)) return true;
     keptKeys.add(doc.thumbnailKey);
     return false;
   });

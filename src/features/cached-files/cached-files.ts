@@ -48,12 +48,12 @@ export interface CachedFileName {
   key: string;
 }
 
-/** Makes the content of a file of an item. Aborting the signal stops it. */
+/** Makes the content of an item's file. Aborting the signal stops the work. */
 type MakeContent = (item: ItemRecord, signal: AbortSignal) => Promise<CachedContent>;
 
 /** Options of {@link CachedFiles.obtain}. */
 interface ObtainFileOptions {
-  /** Set if the caller has just found that the file does not exist, to skip the first search. */
+  /** Whether the caller has just found that the file does not exist, so that the first search can be skipped. */
   isAbsent?: boolean;
   /** The queue in which a missing file waits to be made. Without one, it is made at once. */
   enqueue?: Enqueue;
@@ -122,16 +122,16 @@ export class CachedFiles {
   }
 
   /**
-   * The stored content, or else the result of `make`, which is then stored. Errors of `make` are thrown. Errors while storing are
-   * logged and reported in {@link ObtainedFile.storeError}. The signal passed to `make` is aborted once the
-   * signals of all callers that wait for the file are aborted.
+   * Returns the stored content, or calls `make` and stores the result. Errors of `make` are thrown. Errors while storing are logged
+   * and reported in {@link ObtainedFile.storeError}. The signal passed to `make` is aborted once the signals of all callers that wait
+   * for the file are aborted.
    */
   obtain(item: ItemRecord, name: CachedFileName, make: MakeContent, options: ObtainFileOptions = {}): Promise<ObtainedFile> {
     const leaseId = `${item.id}\n${name.kind}\n${name.key}`;
-    const { signal, ...rest } = options;
+    const { signal, ...otherOptions } = options;
     return this.#filesInProgress.join(
       leaseId,
-      (sharedSignal) => this.#obtain(leaseId, item, name, make, { ...rest, signal: sharedSignal }),
+      (sharedSignal) => this.#obtain(leaseId, item, name, make, { ...otherOptions, signal: sharedSignal }),
       signal,
     );
   }
@@ -151,8 +151,8 @@ export class CachedFiles {
       await this.#prune(item, name);
       return { content: await enqueue(() => make(item, signal), signal), created: true };
     }
-    const stored = isAbsent ? null : await this.read(item, name);
-    if (stored !== null) return { content: stored, created: false };
+    const storedContent = isAbsent ? null : await this.read(item, name);
+    if (storedContent !== null) return { content: storedContent, created: false };
     // The lease is taken only after waiting in the queue, so that waiting here does not keep another process from making the file.
     return enqueue(() => this.#makeWithLease(leaseId, item, name, make, signal), signal);
   }
@@ -164,20 +164,20 @@ export class CachedFiles {
     make: MakeContent,
     signal: AbortSignal,
   ): Promise<ObtainedFile> {
-    let madeElsewhere: CachedContent | null = null;
-    const isDone = async () => (madeElsewhere = await this.read(item, name)) !== null;
+    let contentMadeElsewhere: CachedContent | null = null;
+    const isDone = async () => (contentMadeElsewhere = await this.read(item, name)) !== null;
     const lease = await this.options.leases.acquire(leaseId, { subject: item.id, signal, isDone });
-    if (lease === null) return { content: madeElsewhere!, created: false };
+    if (lease === null) return { content: contentMadeElsewhere!, created: false };
     announceStep('cached-file:claimed');
     const { logger } = this.options;
     let storedDoc: StoredDocument | null = null;
     try {
-      // Before this process got the lease, another process may have made the file, and the item may have got another image.
-      const current = await this.options.records.findItem(item.id);
-      if (current === null) throw new NoLargeImageError();
-      const existing = await this.read(current, name);
-      if (existing !== null) return { content: existing, created: false };
-      const content = await make(current, signal);
+      // Before this process got the lease, another process may have made the file, and the item may have received another image.
+      const currentItem = await this.options.records.findItem(item.id);
+      if (currentItem === null) throw new NoLargeImageError();
+      const existingContent = await this.read(currentItem, name);
+      if (existingContent !== null) return { content: existingContent, created: false };
+      const content = await make(currentItem, signal);
       if (content.corruptTiles) {
         return {
           content,
@@ -186,7 +186,7 @@ export class CachedFiles {
         };
       }
       try {
-        storedDoc = await this.#create(current, { ...name, content, creatorId: null }, 'server');
+        storedDoc = await this.#create(currentItem, { ...name, content, creatorId: null }, 'server');
       } catch (err) {
         logger.warn({ err, itemId: item.id, key: name.key }, 'CachedFile:Store:Failed');
         return { content, created: true, storeError: err };
@@ -258,8 +258,8 @@ export class CachedFiles {
   }
 
   /**
-   * Removes the oldest files of the same group beyond the limit. Plain thumbnails are one group, and the files of each image key
-   * are another; histograms have their own limit. Every process prunes after it has stored a file, so the last one sees all files.
+   * Removes the oldest files in a file's group if the group exceeds its limit. Plain thumbnails are a group, the pictures of each image
+   * key are a group, and all histograms are a group. Every process prunes after it has stored a file, so the last one sees all files.
    */
   async #prune(item: ItemRecord, { kind, key }: CachedFileName): Promise<void> {
     const { model } = this.options;
@@ -323,13 +323,13 @@ export class CachedFiles {
    *
    * @returns the number of files before the removal, and the number of removed files.
    */
-  async trim(item: ItemRecord, keptCount: number): Promise<[present: number, removed: number]> {
+  async trim(item: ItemRecord, keptCount: number): Promise<[fileCount: number, removedCount: number]> {
     const { model } = this.options;
     const kinds: CachedFileKind[] = keptCount === 0 ? ['thumbnail', 'data'] : ['thumbnail'];
     const ids = (await Promise.all(kinds.map((kind) => model.listIds(item, kind)))).flat();
-    const surplus = ids.slice(keptCount);
-    await mapConcurrently(surplus, removalConcurrency, ({ _id }) => this.#removeById(_id));
-    return [ids.length, surplus.length];
+    const surplusIds = ids.slice(keptCount);
+    await mapConcurrently(surplusIds, removalConcurrency, ({ _id }) => this.#removeById(_id));
+    return [ids.length, surplusIds.length];
   }
 
   /** Removes all cached files of items, including those that are being made. */
@@ -354,11 +354,11 @@ export class CachedFiles {
    */
   async remove(filters: readonly CachedFileFilter[]): Promise<number> {
     const total = { count: 0 };
-    const removing = async () => {
+    const removeAllMatching = async () => {
       for (const filter of filters) await this.#removeMatching(filter, total);
       return total.count;
     };
-    return answerInTime(removing(), {
+    return answerInTime(removeAllMatching(), {
       interimAnswer: () => total.count,
       onLateError: (err) => this.options.logger.warn({ err }, 'CachedFile:Removal:Failed'),
     });

@@ -39,13 +39,13 @@ export function histogramName(spec: CachedFileSpec): CachedFileName {
 export interface ObtainPictureOptions {
   /** The name of the cached file, if the caller has already computed it. */
   name?: CachedFileName;
-  /** Set if the caller has just found that the file does not exist, to skip the first search. */
+  /** Whether the caller has just found that the file does not exist, so that the first search can be skipped. */
   isAbsent?: boolean;
   /** Whether to store an empty file for an associated image that does not exist. */
   storeMissing?: boolean;
   /** Whether to throw if the picture was made but could not be stored. */
   mustStore?: boolean;
-  /** The queue in which a missing file waits to be made. It waits there before the lease is taken. Without a queue, it is made at once. */
+  /** The queue in which a missing file waits to be made. The lease is taken after the wait. Without a queue, the file is made at once. */
   enqueue?: Enqueue;
   /** The queue in which only the rendering of the picture waits, not the search for the file or its storing. */
   enqueueRendering?: Enqueue;
@@ -61,15 +61,15 @@ export async function obtainPicture(
   options: ObtainPictureOptions = {},
 ): Promise<ObtainedFile> {
   const { enqueueRendering = (work) => work(), signal } = options;
-  const make = (current: ItemRecord, sharedSignal: AbortSignal) =>
-    enqueueRendering(() => images.use(current, (image) => makePicture(image, spec, sharedSignal), sharedSignal), sharedSignal);
+  const make = (currentItem: ItemRecord, sharedSignal: AbortSignal) =>
+    enqueueRendering(() => images.use(currentItem, (image) => makePicture(image, spec, sharedSignal), sharedSignal), sharedSignal);
   const name = options.name ?? pictureName(spec);
   const imageKey = spec.imageKey ?? '';
   if (options.storeMissing === true || imageKey === '' || imageKey === imageKeys.tileFrames) {
     return checkStored(await cachedFiles.obtain(item, name, make, options), options);
   }
-  const stored = await cachedFiles.read(item, name);
-  if (stored !== null) return { content: stored, created: false };
+  const storedContent = await cachedFiles.read(item, name);
+  if (storedContent !== null) return { content: storedContent, created: false };
   // No file is stored for the name of an associated image that does not exist, because clients could invent any number of
   // names.
   const names = await images.use(item, (image) => image.associatedImages(), signal);
@@ -78,9 +78,9 @@ export async function obtainPicture(
 }
 
 /** Returns the file. @throws `storeError`, if there is one and the caller has set `mustStore`. */
-function checkStored(obtained: ObtainedFile, { mustStore = false }: Pick<ObtainPictureOptions, 'mustStore'>): ObtainedFile {
-  if (mustStore && obtained.storeError !== undefined) throw obtained.storeError;
-  return obtained;
+function checkStored(obtainedFile: ObtainedFile, { mustStore = false }: Pick<ObtainPictureOptions, 'mustStore'>): ObtainedFile {
+  if (mustStore && obtainedFile.storeError !== undefined) throw obtainedFile.storeError;
+  return obtainedFile;
 }
 
 /**
@@ -96,24 +96,24 @@ export async function obtainHistogram(
 ): Promise<HistogramBand[]> {
   const name = histogramName(spec);
   const { signal, enqueue, enqueueRendering = (work) => work() } = options;
-  const measure = (current: ItemRecord, sharedSignal?: AbortSignal) =>
+  const measure = (currentItem: ItemRecord, sharedSignal?: AbortSignal) =>
     images.use(
-      current,
+      currentItem,
       (image) => image.histogram({ ...histogramRequest(spec), ...(sharedSignal && { signal: sharedSignal }) }),
       sharedSignal,
     );
-  const make = (current: ItemRecord, sharedSignal?: AbortSignal) =>
-    enqueueRendering(() => measure(current, sharedSignal), sharedSignal);
-  const obtained = await cachedFiles.obtain(
+  const make = (currentItem: ItemRecord, sharedSignal?: AbortSignal) =>
+    enqueueRendering(() => measure(currentItem, sharedSignal), sharedSignal);
+  const obtainedFile = await cachedFiles.obtain(
     item,
     name,
-    async (current, sharedSignal) => ({
-      bytes: Buffer.from(JSON.stringify(await make(current, sharedSignal))),
+    async (currentItem, sharedSignal) => ({
+      bytes: Buffer.from(JSON.stringify(await make(currentItem, sharedSignal))),
       type: 'application/octet-stream',
     }),
     { ...(signal && { signal }), ...(enqueue && { enqueue }) },
   );
-  const histogram = parseHistogram(checkStored(obtained, options).content.bytes);
+  const histogram = parseHistogram(checkStored(obtainedFile, options).content.bytes);
   if (histogram !== null) return histogram;
   // Another program has stored a histogram under this name in a different format.
   await cachedFiles.removeOne(item, name);
@@ -125,7 +125,7 @@ function parseHistogram(bytes: Uint8Array): HistogramBand[] | null {
   try {
     const value: unknown = JSON.parse(Buffer.from(bytes).toString());
     const isBand = (band: unknown) => typeof band === 'object' && band !== null && 'hist' in band && Array.isArray(band.hist);
-    // Only the format is checked, because other programs store histograms in a different one. The values of ours are known to be valid.
+    // Only the format is checked, because other programs store histograms in a different format. Values in our format are known to be valid.
     return Array.isArray(value) && value.every(isBand) ? (value as HistogramBand[]) : null;
   } catch {
     return null;
@@ -179,7 +179,7 @@ function isOfKind(value: unknown, kind: PictureParameter['kind']): boolean {
     case 'booleanOrInteger':
       return typeof value === 'number' || typeof value === 'boolean';
     case 'integers':
-      return Array.isArray(value) && value.every((each) => typeof each === 'number');
+      return Array.isArray(value) && value.every((entry) => typeof entry === 'number');
   }
 }
 

@@ -13,7 +13,6 @@ import { allCachedFileRoutes } from './cached-files.routes.js';
 import { cachedFileRoutes } from './item-cached-files.routes.js';
 import { thumbnailJob } from './thumbnails.job.js';
 
-/** The dependencies of the feature. */
 interface CachedFileNeeds extends Pick<ImageOffers, 'images' | 'changes'> {
   core: Core;
   settings: Settings;
@@ -23,7 +22,7 @@ interface CachedFileNeeds extends Pick<ImageOffers, 'images' | 'changes'> {
 
 /**
  * Thumbnails, associated images, tile frames and histograms that are stored as files of the host. They are made on request, or
- * earlier by jobs.
+ * in advance by jobs.
  */
 export const cachedFilesFeature: Feature<CachedFileNeeds, CachedFiles> = {
   async open({ core: { host, leases, records, hiddenItems, logger }, settings, items, images, changes, runner }) {

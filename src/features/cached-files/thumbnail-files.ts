@@ -30,7 +30,7 @@ interface ThumbnailRunOptions {
 
 /** Number of items whose existing files are found by one query. */
 const pageSize = 100;
-/** Number of items in progress in addition to the items whose pictures are being made. */
+/** Number of items in progress, in addition to four for each picture that may be made at the same time. */
 const extraItems = 16;
 
 /** The services that making thumbnails needs. */
@@ -45,7 +45,7 @@ export interface ThumbnailServices {
  * Makes the missing pictures for every large image, by ascending item id, and keeps `counts` up to date. Stops early, without an
  * error, if the signal is aborted.
  *
- * @throws the database's error if it cannot be reached; a second run then finds the files that were made.
+ * @throws the database's error if the database cannot be reached. A second run then finds the files that the first one has made.
  */
 export async function createThumbnailFiles(
   services: ThumbnailServices,
@@ -58,22 +58,22 @@ export async function createThumbnailFiles(
   const names = specs.map(pictureName);
   const renderingQueue = new WorkQueue({ name: 'thumbnails', running: concurrency });
   const itemTasks = new Set<Promise<void>>();
-  // While pictures of some items are being made, queries and writes for others run, grouped over several items.
+  // While pictures of some items are being made, queries and writes for other items run. They are grouped over several items.
   const maxItemsInProgress = 4 * concurrency + extraItems;
   let outage: { error: unknown } | null = null;
   const mustStop = () => signal.aborted || outage !== null;
 
-  const makePictures = async (item: ItemRecord, existing: ReadonlySet<string>) => {
+  const makePictures = async (item: ItemRecord, existingFiles: ReadonlySet<string>) => {
     for (const [position, spec] of specs.entries()) {
       if (mustStop()) return;
       const name = names[position]!;
       try {
-        const exists = existing.has(`${item.id}\n${name.key}`);
+        const exists = existingFiles.has(`${item.id}\n${name.key}`);
         const created = !exists && (await makeThumbnail(services, renderingQueue, item, { spec, name, signal }));
         if (created) counts.created += 1;
         else counts.checked += 1;
       } catch (error) {
-        // A picture that was canceled does not count as failed.
+        // A picture that was canceled does not count as a failure.
         if (mustStop()) return;
         // Without the database every file would be counted as failed.
         if (isDatabaseOutage(error)) {
@@ -88,17 +88,17 @@ export async function createThumbnailFiles(
     }
   };
 
-  for await (const { item, existing } of iterateItemsWithExistingFiles(services, names)) {
+  for await (const { item, existingFiles } of iterateItemsWithExistingFiles(services, names)) {
     while (itemTasks.size >= maxItemsInProgress && !mustStop()) await Promise.race(itemTasks);
     if (mustStop()) break;
-    const task = makePictures(item, existing).finally(() => itemTasks.delete(task));
+    const task = makePictures(item, existingFiles).finally(() => itemTasks.delete(task));
     itemTasks.add(task);
   }
   await Promise.all(itemTasks);
   if (outage !== null) throw (outage as { error: unknown }).error;
 }
 
-/** @returns false if the file was made elsewhere in the meantime. */
+/** Makes a picture and stores it. @returns false if the file was made elsewhere in the meantime. */
 async function makeThumbnail(
   { cachedFiles, images }: ThumbnailServices,
   renderingQueue: WorkQueue,
@@ -125,15 +125,15 @@ function logFailure({ logger }: ThumbnailServices, item: ItemRecord, name: Cache
 async function* iterateItemsWithExistingFiles(
   { records, cachedFiles }: ThumbnailServices,
   names: readonly CachedFileName[],
-): AsyncGenerator<{ item: ItemRecord; existing: ReadonlySet<string> }> {
+): AsyncGenerator<{ item: ItemRecord; existingFiles: ReadonlySet<string> }> {
   const keys = names.map(({ key }) => key);
   let after: ItemRecord | null = null;
   for (;;) {
     const page: ItemRecord[] = await records.markers.findPage({ after, limit: pageSize });
-    const last = page.at(-1);
-    if (last === undefined) return;
-    const existing = await cachedFiles.findExisting(page, 'thumbnail', keys);
-    for (const item of page) yield { item, existing };
-    after = last;
+    const lastItem = page.at(-1);
+    if (lastItem === undefined) return;
+    const existingFiles = await cachedFiles.findExisting(page, 'thumbnail', keys);
+    for (const item of page) yield { item, existingFiles };
+    after = lastItem;
   }
 }

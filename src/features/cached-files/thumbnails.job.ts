@@ -6,11 +6,11 @@ import { readThumbnailJobData, thumbnailJobName } from './thumbnails-job-data.js
 import type { JobDefinition } from '../jobs/running/definition.js';
 
 const defaultLogIntervalSeconds = 10;
-/** Maximum of Node's timers. */
+/** Longest delay of a Node.js timer. */
 const maxTimerMs = 2 ** 31 - 1;
 
 /**
- * Makes the missing thumbnail files of every large image. When it runs again after a crash, it skips the files that exist.
+ * The job that makes the missing thumbnail files of every large image. When it runs again after a crash, it skips the files that exist.
  */
 export function thumbnailJob(services: ThumbnailServices): JobDefinition {
   return {
@@ -36,9 +36,9 @@ export function thumbnailJob(services: ThumbnailServices): JobDefinition {
       }
       const counts: ThumbnailCounts = { checked: 0, created: 0, failed: 0, lastFailedItemId: null, total: null };
       const intervalMs = intervalSeconds * 1000;
-      let loggedAt = performance.now();
+      let lastLogTime = performance.now();
       const logProgress = () => {
-        loggedAt = performance.now();
+        lastLogTime = performance.now();
         log(progressText(counts));
       };
       // The timer also logs while one file takes longer than the interval. With intervals below a second, progress is logged only after a file.
@@ -50,7 +50,7 @@ export function thumbnailJob(services: ThumbnailServices): JobDefinition {
           signal,
           onFile: () => {
             setProgress({ total: counts.total, current: counts.checked + counts.created + counts.failed });
-            if (performance.now() - loggedAt >= intervalMs) logProgress();
+            if (performance.now() - lastLogTime >= intervalMs) logProgress();
           },
         });
       } finally {
@@ -61,7 +61,7 @@ export function thumbnailJob(services: ThumbnailServices): JobDefinition {
   };
 }
 
-/** Log lines have the wording that existing clients expect. */
+/** A log entry about the progress, in the wording that existing clients expect. */
 function progressText({ checked, created, failed, lastFailedItemId, total }: ThumbnailCounts, prefix = ''): string {
   const doneCount = checked + created + failed;
   const isUnderWay = prefix === '' && total !== null && total > 0 && doneCount < total;

@@ -20,7 +20,7 @@ interface ConversionItemParts {
 /** If a process has not cleaned up this long after its job ended, it counts as killed. In milliseconds. */
 const deadAfterMs = 24 * 60 * 60 * 1000;
 
-/** Items that conversions make for their results, and the cleanup after conversions that were killed. */
+/** Makes items for the results of conversions, and cleans up after conversions that were killed. */
 export class ConversionItems {
   constructor(private readonly parts: ConversionItemParts) {}
 
@@ -66,7 +66,7 @@ export class ConversionItems {
     let removedItems = 0;
     let removedFiles = 0;
     for (const item of await this.parts.conversionMarks.findItems(jobId)) {
-      // A file has a record only when it is complete.
+      // A file gets its record only when it is complete.
       const [file] = await records.findFilesOfItem(item);
       if (file !== undefined) {
         copyFileById.set(file.id, file);

@@ -9,14 +9,14 @@ import {
 import { BadParameterError } from '../../errors.js';
 import { boolean, id, integer, oneOf, text, type ParameterValues } from '../../http/parameters.js';
 
-const anyFile = id({ description: 'The file; not needed when the item has exactly one.' });
+const fileParameter = id({ description: 'The file; not needed when the item has exactly one.' });
 
 /** The id of a file of the item. An empty id is refused, with a message that existing clients expect. */
-const fileId: typeof anyFile = {
-  ...anyFile,
+const fileId: typeof fileParameter = {
+  ...fileParameter,
   parse(value, name) {
     if (value === '') throw new BadParameterError('Missing "fileId" parameter.');
-    return anyFile.parse(value, name);
+    return fileParameter.parse(value, name);
   },
 };
 

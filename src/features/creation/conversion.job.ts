@@ -64,22 +64,22 @@ async function run(parts: ConversionParts, { job, signal, log, setProgress, setR
   const { work, item, file, folder, requester } = await creation.loadWork(job);
   const directory = await createTemporaryDirectory(parts.temporaryDirectory);
   try {
-    const opened = await parts.images.openForConversion(item, file, requester);
-    let converted: ConvertedFile;
+    const openedImage = await parts.images.openForConversion(item, file, requester);
+    let convertedFile: ConvertedFile;
     try {
       // An opened image is converted through its source, which needs no path.
-      const localPath = opened === null ? await parts.files.localPath(file.doc) : '';
+      const localPath = openedImage === null ? await parts.files.localPath(file.doc) : '';
       const path = localPath ?? (await fetchFile(parts.files, file, directory.path, signal));
-      converted = await convertFile({ path, name: file.name, mimeType: file.mimeType }, directory.path, {
+      convertedFile = await convertFile({ path, name: file.name, mimeType: file.mimeType }, directory.path, {
         options: work.options,
         signal,
         log,
         onProgress: (doneFraction) => setProgress({ current: Math.floor(doneFraction * 100) }),
-        source: opened?.borrowed,
+        source: openedImage?.borrowed,
         scale: item.scale,
       });
     } finally {
-      await opened?.close();
+      await openedImage?.close();
     }
     announceStep('conversion:converted');
     // The conversion may have taken long, so it is checked again whether the result is still needed and permitted.
@@ -87,11 +87,11 @@ async function run(parts: ConversionParts, { job, signal, log, setProgress, setR
     log('Storing result\n');
     setProgress({ current: 100, message: 'Storing' });
     const name = outputName(file.name);
-    let stored: FileRecord;
+    let storedFile: FileRecord;
     if (folder === null) {
-      stored = await storeFile(parts, { converted, name, itemId: item.id, jobId: job.id, userId: job.userId, signal });
-      if (signal.aborted || !(await creation.deliver(job, work, stored))) {
-        await parts.files.remove(stored.doc);
+      storedFile = await storeFile(parts, { convertedFile, name, itemId: item.id, jobId: job.id, userId: job.userId, signal });
+      if (signal.aborted || !(await creation.deliver(job, work, storedFile))) {
+        await parts.files.remove(storedFile.doc);
         signal.throwIfAborted();
         throw new InvalidError(`The item ${item.name} no longer waits for this job.`);
       }
@@ -100,8 +100,8 @@ async function run(parts: ConversionParts, { job, signal, log, setProgress, setR
       const itemName = work.target?.name ?? name;
       const newItem = await conversionItems.create({ name: itemName, folder, creatorId: job.userId, jobId: job.id });
       try {
-        stored = await storeFile(parts, {
-          converted,
+        storedFile = await storeFile(parts, {
+          convertedFile,
           name: itemName,
           itemId: newItem.id,
           jobId: job.id,
@@ -114,7 +114,7 @@ async function run(parts: ConversionParts, { job, signal, log, setProgress, setR
         throw error;
       }
     }
-    setResults({ file: [stored.id] });
+    setResults({ file: [storedFile.id] });
     log('Finished large image conversion\n');
   } finally {
     await directory.remove();
@@ -136,7 +136,7 @@ async function fetchFile(files: HostFiles, file: FileRecord, directory: string, 
 }
 
 interface StoreRequest {
-  converted: ConvertedFile;
+  convertedFile: ConvertedFile;
   name: string;
   itemId: string;
   jobId: string;
@@ -145,17 +145,17 @@ interface StoreRequest {
 }
 
 async function storeFile({ files, records }: ConversionParts, request: StoreRequest): Promise<FileRecord> {
-  const { converted, name, itemId, jobId, userId, signal } = request;
+  const { convertedFile, name, itemId, jobId, userId, signal } = request;
   const doc = await files.create(
     {
       name,
       mimeType: 'image/tiff',
-      size: converted.size,
+      size: convertedFile.size,
       parent: { type: 'item', itemId },
       fields: { [conversionField]: jobId },
       creatorId: userId,
     },
-    createReadStream(converted.path),
+    createReadStream(convertedFile.path),
     { signal },
   );
   announceStep('conversion:stored');

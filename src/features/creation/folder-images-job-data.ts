@@ -3,7 +3,7 @@ import type { JobRecord } from '../jobs/job-record.js';
 import type { NewDefinedJob } from '../jobs/running/job-starter.js';
 import type { FolderPosition } from './folder-walk.js';
 
-/** Name of the job that makes large images of the rest of a folder, and type of its records. */
+/** Name of the job that makes large images of the remaining items of a folder, and type of its records. */
 export const folderImagesJobName = 'large_image_folder_images';
 
 /** The counts in the response of PUT folder/:id/tiles. */
@@ -44,7 +44,7 @@ interface FolderImagesWork extends FolderImageProgress {
   asAdmin: boolean;
 }
 
-/** Creates the job for the rest of a folder. */
+/** Creates the job for the remaining items of a folder. */
 export function newFolderImagesJob(start: {
   folderId: string;
   caller: Caller;

@@ -82,8 +82,8 @@ export class FolderImages {
     signal: AbortSignal,
   ): Promise<{ counts: FolderImageCounts; job: JobRecord | null }> {
     const deadline = performance.now() + answerLimitMs;
-    const start: FolderImageProgress = { counts: { ...zeroCounts }, position: null };
-    const result = await this.continueAfter(folder, caller, options, start, {
+    const initialProgress: FolderImageProgress = { counts: { ...zeroCounts }, position: null };
+    const result = await this.continueAfter(folder, caller, options, initialProgress, {
       signal,
       shouldStop: () => performance.now() >= deadline,
     });
@@ -96,18 +96,18 @@ export class FolderImages {
     return { counts, job };
   }
 
-  /** Handles the items after a position until all are done, or `shouldStop` returns true. @throws the reason of the signal. */
+  /** Handles the items after a position until all items are done, or `shouldStop` returns true. */
   async continueAfter(
     folder: FolderRecord,
     caller: Caller,
     options: FolderImageOptions,
-    { counts: startCounts, position: from }: FolderImageProgress,
+    { counts: startCounts, position: startPosition }: FolderImageProgress,
     { signal, shouldStop = () => false, onItem }: PassOptions,
   ): Promise<FolderImageProgress> {
     const { records, access } = this.parts;
     const counts = { ...startCounts };
     const itemOptions: ItemOptions = { ...options, creationOptions: creationOptionsOf(options, caller) };
-    for await (const step of walkFolder({ records, access, caller, recurse: options.recurse }, folder, from)) {
+    for await (const step of walkFolder({ records, access, caller, recurse: options.recurse }, folder, startPosition)) {
       signal.throwIfAborted();
       if (step.kind === 'folder') counts.childFoldersRecursed++;
       else {
@@ -155,18 +155,18 @@ export class FolderImages {
   ): Promise<void> {
     const { creation } = this.parts;
     const file = await this.#findOriginalFile(itemBeforeCanceling);
-    const work = () =>
+    const makeImage = () =>
       file === null
         ? Promise.reject(new LargeImageError('not-found', `The file of the large image of item ${item.id} no longer exists.`))
         : this.#createOrRecreate(item, file, options);
-    if (await this.#attempt(item, work)) {
+    if (await this.#attempt(item, makeImage)) {
       counts.largeImagesRemovedAndRecreated++;
       return;
     }
     counts.largeImagesRemovedAndNotRecreated++;
     // If the new image cannot be made, an old one that can still be shown is kept.
-    const current = await this.parts.records.findItem(item.id);
-    if (current !== null && current.largeImage !== null && !(await this.#isReadable(current))) await creation.remove(current);
+    const currentItem = await this.parts.records.findItem(item.id);
+    if (currentItem !== null && currentItem.largeImage !== null && !(await this.#isReadable(currentItem))) await creation.remove(currentItem);
   }
 
   /** @throws LargeImageError if the file cannot become an image, now or by a job. */
@@ -234,8 +234,8 @@ export class FolderImages {
       }
       // Canceling a job removes the marker of its item, or restores the previous one. For jobs of other processes, that happens
       // later.
-      const current = await records.findItem(item.id);
-      if (current?.largeImage?.expected === true && !(await creation.abandon(current))) continue;
+      const currentItem = await records.findItem(item.id);
+      if (currentItem?.largeImage?.expected === true && !(await creation.abandon(currentItem))) continue;
       removed++;
     }
   }

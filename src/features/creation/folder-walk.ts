@@ -10,7 +10,7 @@ export interface FolderPosition {
   itemId: string | null;
 }
 
-/** A step of a walk: a folder below the first one, or an item. */
+/** A step of a walk: a subfolder or an item, and its position. */
 export type FolderStep = { position: FolderPosition } & ({ kind: 'folder' } | { kind: 'item'; item: ItemRecord });
 
 interface WalkOptions {
@@ -25,13 +25,13 @@ interface WalkOptions {
 export async function* walkFolder(
   options: WalkOptions,
   folder: FolderRecord,
-  from: FolderPosition | null,
+  startPosition: FolderPosition | null,
   path: readonly string[] = [],
 ): AsyncGenerator<FolderStep> {
   const { records, access, caller, recurse } = options;
-  const [currentFolderId, ...rest] = from?.path ?? [];
-  const startsInItems = from !== null && currentFolderId === undefined && from.itemId !== null;
-  if (recurse && !startsInItems) {
+  const [currentFolderId, ...remainingPath] = startPosition?.path ?? [];
+  const startsAfterItem = startPosition !== null && currentFolderId === undefined && startPosition.itemId !== null;
+  if (recurse && !startsAfterItem) {
     const readableFilter = await access.filter(caller, 'folder', 0);
     for await (const child of records.listChildFolders(folder, readableFilter, currentFolderId)) {
       // A host may allow folders that are below themselves.
@@ -39,10 +39,10 @@ export async function* walkFolder(
       const childPath = [...path, child.id];
       const isCurrent = child.id === currentFolderId;
       if (!isCurrent) yield { kind: 'folder', position: { path: childPath, itemId: null } };
-      yield* walkFolder(options, child, isCurrent ? { path: rest, itemId: from!.itemId } : null, childPath);
+      yield* walkFolder(options, child, isCurrent ? { path: remainingPath, itemId: startPosition!.itemId } : null, childPath);
     }
   }
-  for await (const item of records.listItemsOfFolder(folder, startsInItems ? from.itemId : null)) {
+  for await (const item of records.listItemsOfFolder(folder, startsAfterItem ? startPosition.itemId : null)) {
     yield { kind: 'item', item, position: { path, itemId: item.id } };
   }
 }

@@ -23,9 +23,10 @@ export interface CreationOptions {
   createJob: 'never' | 'when needed' | 'always';
   /** Whether the processes of the server run the job. Otherwise separate worker processes run it, if there are any. */
   localJob: boolean;
+  /** Whether the caller is notified when the job ends. */
   notify: boolean;
   conversionOptions: ConversionOptions;
-  /** The parameters as sent, shown with the job. */
+  /** The parameters as the client has sent them. They are shown with the job. */
   sentParameters: Readonly<Record<string, string>>;
   caller: Caller | null;
 }
@@ -35,6 +36,7 @@ interface LoadedWork {
   work: ConversionWork;
   item: ItemRecord;
   file: FileRecord;
+  /** The folder of the new item for a converted copy; `null` if the result becomes the large image of `item`. */
   folder: FolderRecord | null;
   requester: Caller | null;
 }
@@ -66,21 +68,21 @@ export class LargeImageCreation {
    *
    * @returns the job that converts the file; `null` if no job is needed.
    * @throws BadParameterError if the item is or is becoming a large image; TileSourceError if no source reads the file and no job
-   * may be used. Nothing is changed then.
+   * may be used.
    */
   async create(item: ItemRecord, file: FileRecord, options: CreationOptions): Promise<JobRecord | null> {
-    const current = await this.#removeLostMarker(item);
-    assertCreatable(current, file);
+    const currentItem = await this.#removeLostMarker(item);
+    assertCreatable(currentItem, file);
     if (options.createJob !== 'always') {
       try {
-        await this.parts.imageMarking.create(current, file);
+        await this.parts.imageMarking.create(currentItem, file);
         return null;
       } catch (error) {
         if (!(error instanceof TileSourceError) || options.createJob === 'never') throw error;
         if (!(await this.parts.imageMarking.needsConversion(file))) throw error;
       }
     }
-    return this.#startJob(current, file, options, null);
+    return this.#startJob(currentItem, file, options, null);
   }
 
   /**
@@ -143,9 +145,9 @@ export class LargeImageCreation {
   }
 
   /**
-   * Makes an item stop waiting for its job. It gets its previous large image back, or has none.
+   * Makes an item stop waiting for its job. The item gets its previous large image back if it had one.
    *
-   * @returns false if it no longer waits.
+   * @returns false if the item was no longer waiting.
    */
   async abandon(item: ItemRecord): Promise<boolean> {
     const { jobId } = item.largeImage ?? {};
@@ -173,7 +175,7 @@ export class LargeImageCreation {
   /**
    * Loads the work of a job and its documents.
    *
-   * @throws InvalidError if one of them no longer exists, or the item no longer waits for the job; AccessDeniedError if the
+   * @throws InvalidError if one of the documents no longer exists, or the item no longer waits for the job; AccessDeniedError if the
    * user who requested it has lost permission.
    */
   async loadWork(job: JobRecord): Promise<LoadedWork> {
@@ -370,7 +372,7 @@ export class LargeImageCreation {
    * Completes the work of killed processes: removes leftovers of jobs that have ended or were removed, and stops items from
    * waiting for such jobs.
    *
-   * @returns the numbers of removed files and items, and of items that no longer wait.
+   * @returns the numbers of removed files, of removed items, and of items that no longer wait.
    */
   async sweep(signal: AbortSignal): Promise<Record<string, number>> {
     const { records, jobs, conversionItems } = this.parts;

@@ -12,7 +12,7 @@ import { dispositionParameters, encodingParameters, toPictureRequest, routeParam
 import { dispositionHeader, replyFromCachedFile } from './picture-reply.js';
 
 /** Loads the item in the path. The caller must be allowed to see its associated images. */
-async function loadItemShowingAssociated(
+async function loadItemForAssociatedImages(
   request: Parameters<typeof loadReadableItem>[0],
   { images }: { images: Images },
 ): Promise<ItemRecord> {
@@ -28,7 +28,7 @@ const associatedImageRoute = {
   access: 'public',
   scope: scopes.read,
   errors: ['unknown-id', 'access-denied', 'no-large-image', 'tile-source', 'corrupt-tile', 'busy'],
-  authorize: loadItemShowingAssociated,
+  authorize: loadItemForAssociatedImages,
 } as const;
 
 const imagePath = {
@@ -88,5 +88,5 @@ const metadata = defineRoute({
   },
 });
 
-/** Routes of associated images. */
+/** Routes for associated images. */
 export const associatedImageRoutes = [list, get, metadata];

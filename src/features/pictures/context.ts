@@ -7,7 +7,7 @@ import type { Images } from '../images/images.js';
 import type { Items } from '../items/items.js';
 import type { JobStarter } from '../jobs/running/job-starter.js';
 
-/** Services of the routes and jobs of this feature. */
+/** Services that the routes of this feature use. */
 export interface PictureContext {
   records: HostRecords;
   files: HostFiles;

@@ -26,8 +26,10 @@ const statisticsRoute = {
   parameterMessages: 'incorrect-type',
 } as const;
 
+/** A JSON response about an image. */
 interface RequestedJson {
   item: ItemRecord;
+  /** Together with `request`, identifies the response among all responses about the item. */
   kind: string;
   request: Readonly<Record<string, unknown>>;
   requestHeaders: Readonly<Record<string, string | string[] | undefined>>;
@@ -44,10 +46,10 @@ async function replyWithTaggedJson(
   return answerConditional(requestedJson.requestHeaders, tag, headers) ?? Reply.json(await make(), { headers });
 }
 
-const { fill: _fill, ...histogramRegion } = regionParameters;
+const { fill: _fill, ...histogramRegionParameters } = regionParameters;
 const { frame: frameParameter, style: styleParameter } = routeParameters('frame', 'style');
 
-/** Maximum width and height, in pixels, to which the region is reduced if the request has no size. */
+/** If the request has no size, the region is reduced to at most this width and height, in pixels. */
 const defaultSidePixels = 2048;
 
 const histogram = defineRoute({
@@ -58,7 +60,7 @@ const histogram = defineRoute({
   description:
     'Counts stored samples; in large regions only some of them. With `resample` 1 to 3 the region is first scaled to the requested size.',
   query: {
-    ...histogramRegion,
+    ...histogramRegionParameters,
     frame: frameParameter,
     style: styleParameter,
     ...zParameters,
@@ -80,14 +82,14 @@ const histogram = defineRoute({
     const { query, authorized: item, caller, headers, signal } = input;
     const { pictures, keptFiles } = services.queues;
     const enqueueRendering = enqueueFor(pictures, input);
-    const { cache, rangeMin, rangeMax, roundRange, bins, density, threshold, frame: frameIndex, style, ...others } = query;
-    const { zProject, zFrom, zTo, ...bounds } = others;
-    const hasSize = [bounds.width, bounds.height, bounds.magnification, bounds.mm_x, bounds.mm_y].some(
+    const { cache, rangeMin, rangeMax, roundRange, bins, density, threshold, frame: frameIndex, style, ...regionAndZQuery } = query;
+    const { zProject, zFrom, zTo, ...regionQuery } = regionAndZQuery;
+    const hasSize = [regionQuery.width, regionQuery.height, regionQuery.magnification, regionQuery.mm_x, regionQuery.mm_y].some(
       (value) => value !== undefined,
     );
     const region = hasSize
-      ? bounds
-      : { ...bounds, width: defaultSidePixels, height: defaultSidePixels, resample: bounds.resample ?? false };
+      ? regionQuery
+      : { ...regionQuery, width: defaultSidePixels, height: defaultSidePixels, resample: regionQuery.resample ?? false };
     const histogramOptions = dropUndefined({ bins, density, threshold, frame: frameIndex, style, zProject, zFrom, zTo });
     const spec = {
       ...specFromParameters(dropUndefined(region)),
@@ -137,10 +139,10 @@ async function reportCachedHistograms(
   };
 }
 
-/** Maximum total length, in characters, of the parameters of the frames that one response reports on. */
+/** Maximum number of characters in the parameters of all frames that one response reports on. */
 const maxReportedCharacters = 2 ** 24;
 
-/** @throws BadParameterError if the parameters are too long for so many frames. */
+/** @throws BadParameterError if the parameters of all frames together are too long. */
 function requireReportable(frameCount: number, spec: CachedFileSpec): void {
   if (frameCount * histogramName(spec).key.length <= maxReportedCharacters) return;
   throw new BadParameterError(
@@ -168,5 +170,5 @@ const bands = defineRoute({
   },
 });
 
-/** Routes of statistics of the samples of an image. */
+/** Routes for statistics of an image's samples. */
 export const histogramRoutes = [histogram, bands];

@@ -36,8 +36,8 @@ export async function replyFromTileCache(
   const key = await services.images.pictureKey(requestedPicture.item, requestedPicture.kind, requestedPicture.request);
   const tag = entityTag(key);
   const headers = cacheHeaders(tag);
-  const unchanged = answerConditional(requestedPicture.input.headers, tag, headers);
-  if (unchanged !== null) return unchanged;
+  const notModifiedReply = answerConditional(requestedPicture.input.headers, tag, headers);
+  if (notModifiedReply !== null) return notModifiedReply;
   const picture = await services.images.makeCachedPicture(requestedPicture.item, key, make, {
     requester: requestedPicture.input,
     queue: services.queues.tiles,
@@ -59,15 +59,15 @@ export async function replyFromCachedFile(
   const key = await services.images.pictureKey(requestedPicture.item, requestedPicture.kind, requestedPicture.request);
   const tag = entityTag(key);
   const headers = cacheHeaders(tag);
-  const unchanged = answerConditional(requestedPicture.input.headers, tag, headers);
-  if (unchanged !== null) return unchanged;
+  const notModifiedReply = answerConditional(requestedPicture.input.headers, tag, headers);
+  if (notModifiedReply !== null) return notModifiedReply;
   const { input } = requestedPicture;
   const { pictures, keptFiles } = services.queues;
   const obtain = async (options: ObtainPictureOptions) =>
     (await obtainPicture(services, requestedPicture.item, spec, options)).content;
   // If the settings allow no cached files, the picture is kept in the tile cache.
-  const keepsFiles = (await services.cachedFiles.readMaxThumbnails()) > 0;
-  const content = keepsFiles
+  const storesFiles = (await services.cachedFiles.readMaxThumbnails()) > 0;
+  const content = storesFiles
     ? await obtain({ signal: input.signal, enqueue: enqueueFor(keptFiles, input), enqueueRendering: enqueueFor(pictures, input) })
     : await services.images.makeCachedPicture(requestedPicture.item, key, (_image, signal) => obtain({ signal }), {
         requester: input,
@@ -77,7 +77,7 @@ export async function replyFromCachedFile(
   return Reply.content(content.bytes, toSafeType(content.type), { headers: allHeaders });
 }
 
-/** The headers of a picture. If corrupt tiles are missing in it, a header counts them, and caches must not store it. */
+/** Adds the number of corrupt tiles to the headers of a picture that has some. Caches must not store such a picture. */
 function addCorruptTileHeader({ corruptTiles = 0 }: { corruptTiles?: number }, headers: ReplyHeaders): ReplyHeaders {
   if (corruptTiles === 0) return headers;
   const { ETag: _tag, ...others } = headers;
@@ -86,7 +86,7 @@ function addCorruptTileHeader({ corruptTiles = 0 }: { corruptTiles?: number }, h
 
 /**
  * The media type to answer with. Clients can store a cached file with any type. Types that a browser could run as a page of this
- * server (HTML, SVG and everything else except plain images) are replaced by that of arbitrary bytes.
+ * server (HTML, SVG and everything else except plain images) are replaced by the type of arbitrary bytes.
  */
 function toSafeType(type: string): string {
   return /^image\/(?!svg)[\w.+-]+$/i.test(type) ? type : 'application/octet-stream';
@@ -100,19 +100,19 @@ export async function replyWithNewPicture(
 ): Promise<Reply> {
   const tag = entityTag(await services.images.pictureKey(requestedPicture.item, requestedPicture.kind, requestedPicture.request));
   const headers = cacheHeaders(tag);
-  const unchanged = answerConditional(requestedPicture.input.headers, tag, headers);
-  if (unchanged !== null) return unchanged;
+  const notModifiedReply = answerConditional(requestedPicture.input.headers, tag, headers);
+  if (notModifiedReply !== null) return notModifiedReply;
   const { signal } = requestedPicture.input;
   const use = () => services.images.use(requestedPicture.item, (image) => make(image, signal), signal);
   const picture = await enqueueFor(services.queues.pictures, requestedPicture.input)(use);
   const allHeaders = { ...headers, ...requestedPicture.extraHeaders };
-  const sentHeaders = addCorruptTileHeader(picture, allHeaders);
+  const replyHeaders = addCorruptTileHeader(picture, allHeaders);
   return picture.kind === 'bytes'
-    ? Reply.content(picture.bytes, picture.type, { headers: sentHeaders })
-    : Reply.stream(picture.stream, picture.type, { headers: { ...sentHeaders, 'Content-Length': picture.size } });
+    ? Reply.content(picture.bytes, picture.type, { headers: replyHeaders })
+    : Reply.stream(picture.stream, picture.type, { headers: { ...replyHeaders, 'Content-Length': picture.size } });
 }
 
-/** File name extensions by encoding. An encoding that is missing here has its own name in lower case as extension. */
+/** File name extensions by encoding. For all other encodings, the extension is the name of the encoding in lower case. */
 const extensionByEncoding: Readonly<Record<string, string>> = {
   JPEG: 'jpg',
   JFIF: 'jpg',

@@ -80,13 +80,13 @@ const pixel = defineRoute({
   returns: { schema: pixelSchema },
   async handle(input, { images, queues }) {
     const { query, authorized: item, signal } = input;
-    const { frameList, ...others } = query;
-    const request = { ...toPictureRequest(others), signal };
+    const { frameList, ...pixelQuery } = query;
+    const request = { ...toPictureRequest(pixelQuery), signal };
     const read = (image: LargeImage): Promise<unknown> =>
       frameList === undefined || frameList.length === 0 ? image.pixel(request) : image.pixels(request, frameList);
     return enqueueFor(queues.pictures, input)(() => images.use(item, read, signal));
   },
 });
 
-/** Pictures of the image, or of parts of it. */
+/** Routes for pictures of the image or of parts of it, and for single pixels. */
 export const pictureRoutes = [thumbnail, region, pixel];

@@ -54,13 +54,13 @@ const tile = defineRoute({
   errors: [...testImageRoute.errors, 'tile-outside'],
   async handle(input, { queues }) {
     const { params, query, signal } = input;
-    const { encoding, jpegQuality, jpegSubsampling, tiffCompression, frame, style, edge, ...parameters } = query;
+    const { encoding, jpegQuality, jpegSubsampling, tiffCompression, frame, style, edge, ...shape } = query;
     const request = dropUndefined({ encoding, jpegQuality, jpegSubsampling, tiffCompression, frame, style, edge });
-    const draw = () => generatedImage(dropUndefined(parameters)).tile({ ...request, ...parseTileAddress(params), signal });
+    const draw = () => generatedImage(dropUndefined(shape)).tile({ ...request, ...parseTileAddress(params), signal });
     const picture = await enqueueFor(queues.tiles, input)(draw);
     return Reply.content(picture.bytes, picture.type);
   },
 });
 
-/** Routes of a generated image, with which clients can be tried without a file. */
+/** Routes for a generated image, with which clients can be tested without a file. */
 export const testImageRoutes = [metadata, tile];

@@ -42,12 +42,12 @@ const tileFrames = defineRoute({
   headers: pictureHeaders,
   async handle(input, services) {
     const { query, authorized: item } = input;
-    const { cache, frame: _frame, contentDisposition, contentDispositionFilename, ...picture } = query;
-    const request = toPictureRequest(picture);
+    const { cache, frame: _frame, contentDisposition, contentDispositionFilename, ...pictureQuery } = query;
+    const request = toPictureRequest(pictureQuery);
     const { encoding } = request;
     const extraHeaders = dispositionHeader(item, 'tileframes', { contentDisposition, contentDispositionFilename, encoding });
     const requestedPicture = { item, kind: 'tileFrames', request, input, extraHeaders };
-    const spec = tileFramesSpec(picture);
+    const spec = tileFramesSpec(pictureQuery);
     const usesCache = encoding !== 'TILED' && (cache || (await services.cachedFiles.read(item, pictureName(spec))) !== null);
     return usesCache
       ? replyFromCachedFile(services, requestedPicture, spec)
@@ -55,20 +55,23 @@ const tileFrames = defineRoute({
   },
 });
 
-/** Parses a URL-encoded query string. @throws BadParameterError if a name occurs twice. */
+/** Parses a query string that is the value of the parameter `name`. @throws BadParameterError if a member occurs twice. */
 function parsePairs(value: string | undefined, name: string): Record<string, string> | undefined {
   if (value === undefined) return undefined;
   const pairs: Record<string, string> = {};
   for (const [member, memberText] of new URLSearchParams(value)) {
     if (Object.hasOwn(pairs, member)) throw new BadParameterError(`"${name}" has the parameter "${member}" twice.`);
+    // An assignment to a member named `__proto__` would change the prototype instead.
     Object.defineProperty(pairs, member, { value: memberText, enumerable: true });
   }
   return pairs;
 }
 
 /**
- * The specification of the cached file for a texture. `source` is a member of `src` of the quad information; its values are parsed like the
- * query string of {@link tileFrames}, so that the keys are equal. @throws BadParameterError
+ * The specification of the cached file for a texture. `source` is a member of `src` of the quad information. Its values are
+ * parsed like the query string of {@link tileFrames}, so that both give the same key.
+ *
+ * @throws BadParameterError
  */
 function textureSpec(source: Readonly<Record<string, unknown>>): CachedFileSpec {
   const values: Record<string, unknown> = {};
@@ -76,8 +79,8 @@ function textureSpec(source: Readonly<Record<string, unknown>>): CachedFileSpec 
     if (name === 'frame') continue;
     // `quadInfo` only writes values of these types.
     const value = source[name] as number | string | boolean | number[] | undefined;
-    const sentValue = Array.isArray(value) ? value.join(',') : value;
-    values[name] = sentValue === undefined ? undefined : parameter.parse(`${sentValue}`, name);
+    const queryText = Array.isArray(value) ? value.join(',') : value;
+    values[name] = queryText === undefined ? undefined : parameter.parse(`${queryText}`, name);
   }
   return tileFramesSpec(values as ParameterValues<typeof frameParameters>);
 }
@@ -112,13 +115,13 @@ const quadInfo = defineRoute({
   returns: { schema: quadInfoSchema },
   authorize: loadItemToReadOrSchedule,
   async handle({ query, authorized: item, caller }, services) {
-    const { cache, format, query: furtherParameters, ...numbers } = query;
+    const { cache, format, query: furtherParameters, ...layoutQuery } = query;
     const options = dropUndefined({
-      ...numbers,
+      ...layoutQuery,
       format: parsePairs(format, 'format'),
       query: parsePairs(furtherParameters, 'query'),
     });
-    // Some numbers can be given as names of axes, which `quadInfo` checks.
+    // Some of the numbers can be given as names of axes. `quadInfo` checks them.
     const info = await services.images.use(item, (image) => image.quadInfo(options as QuadInfoOptions));
     if (cache === 'none') return info;
     requireReportable(info.src.length, (format ?? '').length + (furtherParameters ?? '').length);
@@ -140,23 +143,23 @@ const quadInfo = defineRoute({
 
 /** Maximum number of textures that one response reports on. */
 const maxReportedTextures = 1000;
-/** Maximum number of characters of the parameters of these textures. */
+/** Maximum number of characters in the parameters of all textures that one response reports on. */
 const maxReportedCharacters = 1024 * 1024;
 
 /**
- * @param characters characters of the parameters of one texture. @throws BadParameterError if there are too many textures to report
- * on.
+ * @param charactersPerTexture number of characters in the parameters of one texture.
+ * @throws BadParameterError if there are too many textures to report on.
  */
-function requireReportable(textureCount: number, characters: number): void {
-  if (textureCount <= maxReportedTextures && textureCount * characters <= maxReportedCharacters) return;
+function requireReportable(textureCount: number, charactersPerTexture: number): void {
+  if (textureCount <= maxReportedTextures && textureCount * charactersPerTexture <= maxReportedCharacters) return;
   throw new BadParameterError(
     `With cache, an image may have at most ${maxReportedTextures} textures, with parameters of ${maxReportedCharacters} characters in total, not ${textureCount}.`,
   );
 }
 
-/** Maximum number of files that one job makes. Another request can schedule the rest. */
+/** Maximum number of files that one job makes. Another request can schedule the remaining files. */
 const maxScheduledFiles = 1000;
-/** Maximum number of characters of the parameters of these files. */
+/** Maximum number of characters in the parameters of all files that one job makes. */
 const maxScheduledCharacters = 1024 * 1024;
 
 /** Starts a job that makes the missing files, if there are any. @returns the id of the job. */
@@ -167,10 +170,10 @@ export async function startCacheJob(
   missingSpecs: readonly CachedFileSpec[],
   userId: string | null,
 ): Promise<{ scheduledJob?: string }> {
-  const [first] = missingSpecs;
-  if (first === undefined) return {};
-  const count = Math.max(1, Math.min(maxScheduledFiles, Math.floor(maxScheduledCharacters / keyOfJobFile(kind, first).length)));
-  const job = await runner.create(cacheJobNames[kind], newCacheJob(item.id, missingSpecs.slice(0, count), userId));
+  const [firstSpec] = missingSpecs;
+  if (firstSpec === undefined) return {};
+  const fileCount = Math.max(1, Math.min(maxScheduledFiles, Math.floor(maxScheduledCharacters / keyOfJobFile(kind, firstSpec).length)));
+  const job = await runner.create(cacheJobNames[kind], newCacheJob(item.id, missingSpecs.slice(0, fileCount), userId));
   await runner.start(job);
   return { scheduledJob: job.id };
 }

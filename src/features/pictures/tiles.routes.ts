@@ -124,5 +124,5 @@ const fzxy = defineRoute({
   },
 });
 
-/** Routes of tiles by level, column and row. */
+/** Routes for tiles by level, column and row. */
 export const tileRoutes = [zxy, fzxy];

@@ -35,7 +35,7 @@ const identifierParameter: Parameter<ImageIdentifier | undefined> = {
 /** Path parameter that names the image. */
 export const imagePath = { identifier: required(identifierParameter) };
 
-/** The identifier of an image in addresses, the inverse of parsing the path parameter. */
+/** The identifier of an image as written in addresses. Parsing the path parameter reverses this. */
 export function identifierOf({ itemId, frame }: ImageIdentifier): string {
   return frame === 0 ? itemId : `${itemId}_${frame}`;
 }

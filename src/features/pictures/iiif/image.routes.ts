@@ -19,7 +19,7 @@ const errors = [
   'corrupt-tile',
 ] as const;
 
-const context = 'http://iiif.io/api/image/3/context.json';
+const imageContext = 'http://iiif.io/api/image/3/context.json';
 const profileLink = '<http://iiif.io/api/image/3/level2.json>;rel="profile"';
 
 /** Features beyond those that level 2 of the Image API requires. */
@@ -49,13 +49,13 @@ const info = defineRoute({
     const { frame } = params.identifier;
     const root = iiifRoot(input);
     const imageFacts = await images.use(item, (image) => {
-      // This throws if the frame does not exist, so that there is no description of it either.
+      // This throws if the frame does not exist. There is no description of such a frame.
       image.iiifPlan({ region: 'full', size: 'max', rotation: '0', file: 'default.jpg' }, frame);
       return image.iiifFacts();
     });
     const { rights } = rightsOf(records.metadataOf(item));
-    return replyWithJsonLd(headers, context, {
-      '@context': context,
+    return replyWithJsonLd(headers, imageContext, {
+      '@context': imageContext,
       id: `${root}/${identifierOf(params.identifier)}`,
       type: 'ImageService3',
       protocol: 'http://iiif.io/api/image',
@@ -68,7 +68,7 @@ const info = defineRoute({
   },
 });
 
-/** Maximum number of pixels of a picture that is cached like a tile, because viewers request their tiles as regions. */
+/** Pictures of at most this many pixels are cached like tiles, because viewers request their tiles as regions. */
 const maxCachedPixels = 2 ** 20;
 
 const picture = defineRoute({
@@ -95,8 +95,8 @@ const picture = defineRoute({
     const { identifier, ...request } = params;
     const { frame } = identifier;
     const plan = await services.images.use(item, (image) => image.iiifPlan(request, frame));
-    const canonical = `${iiifRoot(input)}/${identifierOf(identifier)}/${plan.canonical}`;
-    const extraHeaders = { Link: `<${canonical}>;rel="canonical", ${profileLink}` };
+    const canonicalAddress = `${iiifRoot(input)}/${identifierOf(identifier)}/${plan.canonical}`;
+    const extraHeaders = { Link: `<${canonicalAddress}>;rel="canonical", ${profileLink}` };
     const requestedPicture = { item, kind: 'iiif', request: { frame, picture: plan.canonical }, input, extraHeaders };
     const replyWith = plan.output.width * plan.output.height <= maxCachedPixels ? replyFromTileCache : replyWithNewPicture;
     return replyWith(services, requestedPicture, (image, signal) => image.iiifPicture(plan, { frame, signal }));

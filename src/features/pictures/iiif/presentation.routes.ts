@@ -11,10 +11,10 @@ import { maxListed, findReadableFolders, findReadableImages } from './readable-c
 import { rightsOf } from './rights.js';
 import { collectionSchema, manifestSchema } from './schemas.js';
 
-/** Maximum number of images in the manifest of a folder. Each of them is opened. */
+/** Maximum number of images in the manifest of a folder, because each of them must be opened. */
 const maxCanvases = 100;
 
-/** Facts about the image of an item for its manifest. */
+/** Loads what a manifest says about the image of an item. */
 async function loadPresentedImage(
   { images, records }: PictureContext,
   item: ItemRecord,
@@ -81,8 +81,8 @@ const manifestOfFolder = defineRoute({
     const images: PresentedImage[] = [];
     const enqueue = enqueueFor(services.queues.pictures, input);
     for (const item of items.slice(0, maxCanvases)) {
-      const load = () => services.images.load(item.id, caller);
-      const image = await enqueue(async () => loadPresentedImage(services, await load(), signal)).catch(nullIfUnreadable);
+      const loadItem = () => services.images.load(item.id, caller);
+      const image = await enqueue(async () => loadPresentedImage(services, await loadItem(), signal)).catch(nullIfUnreadable);
       if (image !== null) images.push(image);
     }
     const omittedCount = Math.max(0, items.length - maxCanvases);
@@ -90,7 +90,7 @@ const manifestOfFolder = defineRoute({
   },
 });
 
-/** Turns the errors of an image that cannot be opened, or that the caller cannot read completely, into `null`. Others are thrown. */
+/** Turns the errors of an image that cannot be opened, or that the caller cannot read completely, into `null`. Other errors are thrown. */
 function nullIfUnreadable(error: unknown): null {
   if (error instanceof LargeImageError && ['tile-source', 'no-large-image', 'access-denied'].includes(error.code)) return null;
   throw error;

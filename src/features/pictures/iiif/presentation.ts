@@ -2,7 +2,7 @@ import type { LargeImageMetadata } from '../../../tilesource/metadata.js';
 import { fitSize } from '../../../tilesource/region-plan.js';
 import { identifierOf } from './identifier.js';
 
-/** The JSON-LD context of documents of the Presentation API. */
+/** The JSON-LD context of the Presentation API's documents. */
 export const presentationContext = 'http://iiif.io/api/presentation/3/context.json';
 
 /** Maximum number of frames that a manifest lists. */
@@ -10,7 +10,7 @@ const maxFrames = 1000;
 /** Longest side of thumbnails in pixels. */
 const thumbnailSide = 256;
 
-/** An image for a manifest. */
+/** What a manifest says about an image. */
 export interface PresentedImage {
   itemId: string;
   name: string;
@@ -31,7 +31,8 @@ const labelOf = (text: string) => ({ none: [text] });
 const serviceOf = (id: string) => [{ id, type: 'ImageService3', profile: 'level2' }];
 
 /**
- * The manifest of an item. It has a canvas for each position in depth, time and so on; the channels of a position are a choice on its canvas.
+ * The manifest of an item. It has a canvas for each position in depth, time and so on. The channels of a position are a choice on its
+ * canvas.
  */
 export function itemManifest(root: string, image: PresentedImage): Json {
   const positions = groupFramesByPosition(image.metadata);
@@ -119,17 +120,17 @@ export function folderCollection(
 
 /** Groups the frames by position: frames of a group differ only in the channel. Groups and frames stay in the order of the file. */
 function groupFramesByPosition({ frames }: LargeImageMetadata): Frame[][] {
-  const positions = new Map<string, Frame[]>();
+  const framesByPosition = new Map<string, Frame[]>();
   for (const frame of (frames as Frame[] | undefined) ?? [{ Frame: 0 }]) {
     const position = JSON.stringify(axesOf(frame));
-    const channels = positions.get(position);
-    if (channels === undefined) positions.set(position, [frame]);
-    else channels.push(frame);
+    const group = framesByPosition.get(position);
+    if (group === undefined) framesByPosition.set(position, [frame]);
+    else group.push(frame);
   }
-  return [...positions.values()];
+  return [...framesByPosition.values()];
 }
 
-/** The canvas of the frames of one position. */
+/** The canvas for one position. @param frames the frames of the position, one for each channel. */
 function canvasOf(root: string, { itemId, name, metadata }: PresentedImage, frames: readonly Frame[]): Json {
   const [firstFrame] = frames as [Frame];
   const id = `${root}/${itemId}/canvas/${firstFrame.Frame}`;

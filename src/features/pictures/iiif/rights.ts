@@ -1,4 +1,4 @@
-/** Addresses of the rights statements that IIIF allows. */
+/** Matches the addresses of the rights statements that IIIF allows. */
 const rightsUriPattern =
   /^https?:\/\/((?:www\.)?creativecommons\.org\/(?:licenses|publicdomain)\/|rightsstatements\.org\/vocab\/)\S{1,200}$/i;
 
@@ -9,10 +9,10 @@ const rightsUriPattern =
 export function rightsOf(metadata: unknown): { rights?: string; attribution?: string } {
   if (typeof metadata !== 'object' || metadata === null) return {};
   const { rights, license, attribution } = metadata as Record<string, unknown>;
-  const statement = [rights, license].find((value): value is string => typeof value === 'string' && rightsUriPattern.test(value));
+  const statementAddress = [rights, license].find((value): value is string => typeof value === 'string' && rightsUriPattern.test(value));
   return {
     // IIIF requires the addresses with http and without www, as the publishers of the statements define them.
-    ...(statement !== undefined && { rights: statement.replace(/^https?:\/\/(www\.)?/i, 'http://') }),
+    ...(statementAddress !== undefined && { rights: statementAddress.replace(/^https?:\/\/(www\.)?/i, 'http://') }),
     ...(typeof attribution === 'string' && attribution !== '' && { attribution: attribution.slice(0, 1000) }),
   };
 }
