@@ -3,7 +3,7 @@ import type { JobRecord } from './job-record.js';
 
 /** A caller's permissions on a job, and how much of it they see. */
 export interface JobRights {
-  /** -1: nothing; 0: see; 1: change; 2: remove. */
+  /** -1: no access; 0: see; 1: change; 2: remove. */
   level: number;
   /** The level that clients are shown. A signed-in stranger is shown -1 on a public job, although they may read it. */
   shownLevel: number;
@@ -11,12 +11,12 @@ export interface JobRights {
   seesDetails: boolean;
 }
 
-/** The rights of tokens that were made for a job, and of the caller who has just made it. */
+/** All rights on a job. */
 export const fullJobRights: JobRights = { level: 2, shownLevel: 2, seesDetails: true };
 
 /**
- * The rights of a caller on a job. `null` is an anonymous caller. Groups belong to the host: entries for groups in a stored list
- * are kept, but have no effect here.
+ * The rights of a caller on a job. A `null` caller is anonymous. Entries for groups in the access list have no effect, because groups
+ * belong to the host.
  *
  * @param mayReadItem whether the caller may read the item that the job is about
  */
@@ -34,7 +34,7 @@ export function accessListLevel(job: Pick<JobRecord, 'access'>, caller: Caller |
   return Math.max(-1, ...levels);
 }
 
-/** A job as callers see it: without owner and access list, with arguments for site administrators only, and with the log if it was read. */
+/** A job as callers see it: without owner and access list, with arguments for site administrators only, and with the log if the log was read. */
 export function jobDocument(job: JobRecord, caller: Caller | null, rights: JobRights): Record<string, unknown> {
   return {
     ...commonFields(job),

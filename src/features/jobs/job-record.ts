@@ -13,21 +13,21 @@ interface JobAccess {
 
 /** The runner's fields in the record of a job. */
 export interface JobRunFields {
-  /** Name of the definition that runs it. */
+  /** Name of the definition that runs the job. */
   task: string;
   /** Whether the work may be restarted after the process that did it has died. */
   resumable: boolean;
-  /** How many times it can be started. */
+  /** How many times the job can be started. */
   maxAttempts: number;
-  /** How many times it was started. */
+  /** How many times the job was started. */
   attempts: number;
-  /** The process that works on it; `null` if there is none. */
+  /** The process that works on the job; `null` if there is none. */
   owner: string | null;
-  /** That process increments it regularly while it is alive. */
+  /** A counter that the owner increments regularly while it is alive. */
   beat: number;
-  /** Id of the queue entry that delivers it to a runner. */
+  /** Id of the queue entry that delivers the job to a runner. */
   ticket: string | null;
-  /** Name of the process that is queueing it, or that queued it last. */
+  /** Name of the process that is queueing the job, or that queued it last. */
   starter: string;
 }
 
@@ -37,8 +37,8 @@ export function mayRestart(run: JobRunFields): boolean {
 }
 
 /**
- * Whether work may be tried again after the database was too busy. There are fewer tries than after a kill, because a kill is not
- * the fault of the work.
+ * Whether work may be tried again after the database was too busy. Fewer attempts are allowed than after a kill,
+ * because a kill is not the fault of the work.
  */
 export function mayRetry(run: JobRunFields): boolean {
   return mayRestart(run) && run.attempts < 3;
@@ -55,7 +55,7 @@ export interface JobRecord {
   updated: Date;
   /** When the job is due. */
   when: Date;
-  /** Seconds between runs; 0: it runs once. */
+  /** Seconds between runs; 0 if the job runs once. */
   interval: number;
   /** The user who owns the job; `null` if there is none. */
   userId: string | null;
@@ -75,11 +75,11 @@ export interface JobRecord {
   results: Record<string, unknown> | null;
   /** Further members from its creator. */
   other: Record<string, unknown>;
-  /** Number of log entries that were ever written. The oldest ones may have been dropped. */
+  /** Number of log entries that were ever written, including entries that were dropped since. */
   logCount: number;
   /** How many times the log was replaced. */
   logEpoch: number;
-  /** Log entries, oldest first; only if requested. */
+  /** Log entries, oldest first. They are read only on request. */
   log?: string[];
   /** `null` if the runner does not run the job. */
   run: JobRunFields | null;
@@ -102,7 +102,7 @@ export interface JobChanges {
   progress?: JobProgress;
   results?: Record<string, unknown>;
   log?: readonly string[];
-  /** The new log entries replace all previous ones. */
+  /** Whether the new log entries replace all previous ones. */
   overwrite?: boolean;
   workingProcess?: string | null;
   ticket?: string | null;

@@ -17,7 +17,7 @@ export const jobStatus = {
 
 /** Handler of jobs that run in the server's own processes. */
 export const localHandler = 'jobs._local';
-/** Handler of jobs meant for processes that do nothing else. */
+/** Handler of jobs that run in worker processes, which only run jobs. */
 export const workerHandler = 'worker_handler';
 
 const workerHandlers: readonly (string | null)[] = [workerHandler, 'celery_handler'];
@@ -69,9 +69,9 @@ export function isFinished(status: number): boolean {
 export function checkTransition(handler: string | null, from: number, to: number): void {
   if (!statuses.has(to)) throw new InvalidError(`Invalid job status ${to}.`, 'status');
   if (from === to) return;
-  const allowedBefore = (isWorkerHandler(handler) ? workerPredecessors : localPredecessors).get(to);
-  if (allowedBefore === undefined)
+  const allowedPredecessors = (isWorkerHandler(handler) ? workerPredecessors : localPredecessors).get(to);
+  if (allowedPredecessors === undefined)
     throw new InvalidError(`No valid state transition to '${to}'. Current state is '${from}'.`, 'status');
-  if (!allowedBefore.includes(from))
+  if (!allowedPredecessors.includes(from))
     throw new InvalidError(`Invalid state transition to '${to}', Current state is '${from}'.`, 'status');
 }

@@ -15,13 +15,13 @@ export interface JobUpdate {
 }
 
 /** Computes the changes that an update makes to the stored record. */
-export function toChanges(update: JobUpdate, before: JobRecord): JobChanges {
+export function toChanges(update: JobUpdate, jobBefore: JobRecord): JobChanges {
   const log = typeof update.log === 'string' ? [update.log] : (update.log ?? []);
   const entries = newestEntries(log.filter((entry) => entry !== '').map(keepEnd));
   return {
-    ...(update.status !== undefined && update.status !== before.status && { status: update.status }),
+    ...(update.status !== undefined && update.status !== jobBefore.status && { status: update.status }),
     ...(update.progress !== undefined && {
-      progress: { total: null, current: null, message: null, ...before.progress, ...update.progress },
+      progress: { total: null, current: null, message: null, ...jobBefore.progress, ...update.progress },
     }),
     ...(update.results !== undefined && { results: update.results }),
     ...(entries.length > 0 && { log: entries, overwrite: update.overwrite ?? false }),

@@ -19,12 +19,12 @@ import type { OwnCollections } from '../../core/database/own-collections.js';
 interface JobDocument extends Omit<JobRecord, 'id' | 'args' | 'kwargs' | 'other' | 'log'> {
   _id: Types.ObjectId;
   plugin?: string;
-  /** JSON text, because some keys that clients choose cannot be stored as names of fields. */
+  /** `args`, `kwargs` and `other` are JSON texts, because some keys that clients choose cannot be stored as names of fields. */
   args: string;
   kwargs: string;
   other: string;
   log: string[];
-  /** Length of the entries of `log`, see {@link logEntryBytes}. */
+  /** Size of all entries of `log`, as {@link logEntryBytes} counts it. */
   logBytes: number;
 }
 
@@ -45,8 +45,8 @@ export interface JobOrder {
 export class JobModel {
   readonly #model: Model<JobDocument>;
 
-  constructor(own: OwnCollections) {
-    const { Schema } = own.connection.base;
+  constructor(ownCollections: OwnCollections) {
+    const { Schema } = ownCollections.connection.base;
     const { Mixed } = Schema.Types;
     const schema = new Schema<JobDocument>(
       {
@@ -86,7 +86,7 @@ export class JobModel {
     // The field of the plugin comes first, so that the existing types and statuses are read from the index alone.
     schema.index({ plugin: 1, type: 1, status: 1 });
     schema.index({ plugin: 1, status: 1, created: 1 });
-    this.#model = own.model<JobDocument>('LargeImageJob', 'job', schema);
+    this.#model = ownCollections.model<JobDocument>('LargeImageJob', 'job', schema);
   }
 
   async createIndexes(): Promise<void> {
@@ -94,7 +94,7 @@ export class JobModel {
   }
 
   async insert({ id, ...job }: NewJobRecord): Promise<JobRecord> {
-    const stored = await this.#model.create({
+    const storedDoc = await this.#model.create({
       ...(id !== undefined && { _id: id }),
       ...job,
       args: JSON.stringify(job.args),
@@ -105,7 +105,7 @@ export class JobModel {
       logEpoch: 0,
       logBytes: 0,
     });
-    return toRecord(stored.toObject());
+    return toRecord(storedDoc.toObject());
   }
 
   async find(id: string, options: { log?: boolean } = {}): Promise<JobRecord | null> {
@@ -127,7 +127,7 @@ export class JobModel {
     return doc === null ? null : { logCount: doc.logCount, logEpoch: doc.logEpoch, entries: doc.log ?? [] };
   }
 
-  /** Jobs that match the filter and the reader, without their logs. A `limit` of 0 means all. */
+  /** Jobs that match the filter and that the reader may be able to see, without their logs. A `limit` of 0 means all. */
   async *list(
     filter: JobFilter,
     reader: JobReader,
@@ -195,18 +195,18 @@ export class JobModel {
         .lean<Pick<JobDocument, '_id' | 'log' | 'logCount' | 'logBytes'>>();
       if (doc === null || doc.logBytes <= maxLogBytes) return;
       let keptCount = 0;
-      let bytes = 0;
+      let keptBytes = 0;
       for (let i = doc.log.length - 1; i >= 0; i--) {
         const entryBytes = logEntryBytes(doc.log[i]!);
         // The newest entry is kept, however long it is.
-        if (keptCount > 0 && bytes + entryBytes > trimmedLogBytes) break;
-        bytes += entryBytes;
+        if (keptCount > 0 && keptBytes + entryBytes > trimmedLogBytes) break;
+        keptBytes += entryBytes;
         keptCount++;
       }
       // `logCount` changes with every write to the log. As a condition, it makes sure that exactly the counted entries are removed.
       const trimResult = await this.#model.updateOne(
         { _id: doc._id, logCount: doc.logCount, logBytes: doc.logBytes },
-        { $push: { log: { $each: [], $slice: -keptCount } }, $set: { logBytes: bytes } },
+        { $push: { log: { $each: [], $slice: -keptCount } }, $set: { logBytes: keptBytes } },
       );
       if (trimResult.matchedCount > 0) return;
     }
@@ -236,17 +236,17 @@ export class JobModel {
 }
 
 function toRecord(doc: JobDocument): JobRecord {
-  const { _id, args, kwargs, other, logBytes: _bytes, plugin: _plugin, ...rest } = doc;
+  const { _id, args, kwargs, other, logBytes: _bytes, plugin: _plugin, ...storedFields } = doc;
   return {
-    ...rest,
+    ...storedFields,
     id: idText(_id),
-    handler: rest.handler ?? null,
-    userId: rest.userId ?? null,
-    parentId: rest.parentId ?? null,
-    itemId: rest.itemId ?? null,
-    progress: rest.progress ?? null,
-    results: rest.results ?? null,
-    run: rest.run ?? null,
+    handler: storedFields.handler ?? null,
+    userId: storedFields.userId ?? null,
+    parentId: storedFields.parentId ?? null,
+    itemId: storedFields.itemId ?? null,
+    progress: storedFields.progress ?? null,
+    results: storedFields.results ?? null,
+    run: storedFields.run ?? null,
     args: JSON.parse(args) as unknown[],
     kwargs: JSON.parse(kwargs) as Record<string, unknown>,
     other: JSON.parse(other) as Record<string, unknown>,

@@ -48,9 +48,9 @@ function checkList<T>(
   kind: string,
   isAllowed: (value: unknown) => value is T,
 ): T[] | undefined {
-  const invalid = values?.find((value) => !isAllowed(value));
-  if (invalid !== undefined) {
-    throw new BadParameterError(`Parameter ${name} must be a JSON array of ${kind}; it contains ${JSON.stringify(invalid)}.`);
+  const invalidValue = values?.find((value) => !isAllowed(value));
+  if (invalidValue !== undefined) {
+    throw new BadParameterError(`Parameter ${name} must be a JSON array of ${kind}; it contains ${JSON.stringify(invalidValue)}.`);
   }
   return values as T[] | undefined;
 }
@@ -58,7 +58,7 @@ function checkList<T>(
 const isText = (value: unknown): value is string => typeof value === 'string';
 const isInteger = (value: unknown): value is number => Number.isSafeInteger(value);
 
-const filters = {
+const filterParameters = {
   types: json({ kind: 'array', description: 'Only these types: a JSON list of strings.' }),
   statuses: json({ kind: 'array', description: 'Only these statuses: a JSON list of numbers.' }),
   handlers: json({ kind: 'array', description: 'Only these handlers: a JSON list of strings.' }),
@@ -96,9 +96,9 @@ async function replyWithList(jobs: JobStore, filter: JobFilter, order: Paging, c
   const { limit, offset, sort, sortdir } = order;
   const visibleJobs = jobs.list(filter, caller, { limit, offset, sort, direction: sortdir });
   if (limit > 0 && limit <= maxBufferedJobs) {
-    const collected: Record<string, unknown>[] = [];
-    for await (const { job, rights } of visibleJobs) collected.push(jobDocument(job, caller, rights));
-    return Reply.json(collected);
+    const documents: Record<string, unknown>[] = [];
+    for await (const { job, rights } of visibleJobs) documents.push(jobDocument(job, caller, rights));
+    return Reply.json(documents);
   }
   return Reply.stream(formatJsonArray(visibleJobs, caller), 'application/json');
 }
@@ -140,7 +140,7 @@ async function loadVisible(
   return { job, rights: { ...fullJobRights, shownLevel: job.public ? 0 : -1 } };
 }
 
-/** Access independent of the access list, for tokens that were made for the job. */
+/** A caller who can see every job. It stands for a token that was made for the job. */
 const adminCaller: Caller = { id: null, admin: true, scopes: [] };
 
 const jobEvents = defineRoute({
@@ -175,7 +175,7 @@ const jobList = defineRoute({
   query: {
     userId: text({ description: 'Id of the owner of the jobs; `None` for jobs without an owner. Default: the caller.' }),
     parentId: id({ description: 'Only jobs that this job started.' }),
-    ...filters,
+    ...filterParameters,
     ...listParameters,
   },
   returns: { schema: jobListSchema },
@@ -196,7 +196,7 @@ const jobListAll = defineRoute({
   path: '/job/all',
   summary: 'List all jobs that you can see, newest first.',
   access: 'user',
-  query: { ...filters, ...listParameters },
+  query: { ...filterParameters, ...listParameters },
   returns: { schema: jobListSchema },
   handle({ query, caller }, { jobs }) {
     return replyWithList(jobs, toFilter(query), query, caller);
@@ -341,7 +341,7 @@ const jobCreate = defineRoute({
   },
 });
 
-/** `meta` is stored as an object, so that it can be queried. Names that the database would interpret are refused. */
+/** Refuses names that the database would interpret. `meta` is stored as an object, not as JSON text, so that it can be queried. */
 function checkStorable(value: unknown, path: string): void {
   if (typeof value !== 'object' || value === null) return;
   for (const [name, member] of Object.entries(value)) {
@@ -375,7 +375,7 @@ const jobDelete = defineRoute({
   },
 });
 
-/** All routes of jobs. */
+/** All routes for jobs. */
 export const jobRoutes = [
   jobGet,
   jobEvents,

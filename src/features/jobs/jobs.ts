@@ -73,7 +73,7 @@ export interface VisibleJob {
   rights: JobRights;
 }
 
-/** Creates, reads, changes and removes job records, with access, transitions, messages and events. It does not run jobs. */
+/** Stores job records, checks access and changes of status, and sends messages and events. It does not run jobs. */
 export class JobStore {
   readonly #model: JobModel;
   readonly #notifications: JobNotifications;
@@ -90,14 +90,15 @@ export class JobStore {
   }
 
   /**
-   * Stores a job with status 0 and notifies its owner. The job does not run until it is started. @returns the new job, or
-   * the existing one with this id.
+   * Stores a job with status 0 and notifies its owner. The job does not run until it is started.
+   *
+   * @returns the new job, or the existing job with this id.
    */
   async create(job: NewJob): Promise<JobRecord> {
     const now = new Date();
     const { id, userId } = job;
-    const existing = id === undefined ? null : await this.#model.find(id);
-    if (existing !== null) return existing;
+    const existingJob = id === undefined ? null : await this.#model.find(id);
+    if (existingJob !== null) return existingJob;
     const record = await this.#model.insert({
       ...(id !== undefined && { id }),
       title: job.title,
@@ -134,9 +135,9 @@ export class JobStore {
   }
 
   /**
-   * A job for a caller who needs `level` on it: 0 to see, 1 to change, 2 to remove.
+   * Loads a job for a caller, who must have at least `level` on it: 0 to see, 1 to change, 2 to remove.
    *
-   * @throws UnknownIdError if there is none, AccessDeniedError if the caller lacks the level.
+   * @throws UnknownIdError if there is no such job, AccessDeniedError if the caller lacks the level.
    */
   async load(id: string, caller: Caller | null, level: 0 | 1 | 2 = 0, options: { log?: boolean } = {}): Promise<VisibleJob> {
     const job = await this.find(id, options);
@@ -209,7 +210,7 @@ export class JobStore {
     return this.update(id, { log, ...options });
   }
 
-  /** The newest log entries, at most `count`, with the counters of entries and of replacements at that moment. */
+  /** At most `count` of the newest log entries, and the record's `logCount` and `logEpoch` at the same moment. */
   readLogTail(id: string, count: number): Promise<{ logCount: number; logEpoch: number; entries: string[] } | null> {
     return this.#model.readLogTail(id, count);
   }
@@ -225,20 +226,21 @@ export class JobStore {
   }
 
   /**
-   * Changes a job in one atomic write, if its status has not changed since it was checked.
+   * Changes a job in one atomic write, if the status has not changed since it was checked.
    *
-   * @returns the changed job; `null` if it no longer exists or another process works on it.
+   * @param conditions `workingProcess` restricts the change to a job that this process works on.
+   * @returns the changed job; `null` if the job no longer exists or another process works on it.
    * @throws InvalidError with field `status` if the status cannot follow the stored one.
    */
   async update(id: string, update: JobUpdate, conditions: Pick<JobConditions, 'workingProcess'> = {}): Promise<JobRecord | null> {
     for (;;) {
-      const before = await this.#model.find(id);
-      if (before === null) return null;
-      if (conditions.workingProcess !== undefined && before.run?.owner !== conditions.workingProcess) return null;
-      if (update.status !== undefined) checkTransition(before.handler, before.status, update.status);
-      const changes = toChanges(update, before);
-      const after = await this.change(before, conditions, changes, update.notify);
-      if (after !== null) return after;
+      const jobBefore = await this.#model.find(id);
+      if (jobBefore === null) return null;
+      if (conditions.workingProcess !== undefined && jobBefore.run?.owner !== conditions.workingProcess) return null;
+      if (update.status !== undefined) checkTransition(jobBefore.handler, jobBefore.status, update.status);
+      const changes = toChanges(update, jobBefore);
+      const jobAfter = await this.change(jobBefore, conditions, changes, update.notify);
+      if (jobAfter !== null) return jobAfter;
       // The job was changed in between, so the update is repeated with the stored values. This ends, because statuses only move
       // forward.
     }
@@ -257,8 +259,8 @@ export class JobStore {
       const mustWaitForWorker = isWorkerHandler(job.handler) && job.status !== jobStatus.inactive && !isFinished(job.status);
       const status = mustWaitForWorker ? jobStatus.canceling : jobStatus.canceled;
       checkTransition(job.handler, job.status, status);
-      const after = await this.change(job, {}, toChanges({ status }, job));
-      if (after !== null) return after;
+      const jobAfter = await this.change(job, {}, toChanges({ status }, job));
+      if (jobAfter !== null) return jobAfter;
     }
   }
 
@@ -266,9 +268,9 @@ export class JobStore {
   async remove(id: string): Promise<void> {
     // Listeners are called while the record still exists, because the process may be killed before they have finished.
     for (;;) {
-      const before = await this.#model.find(id);
-      if (before?.run == null || isFinished(before.status)) break;
-      if ((await this.change(before, {}, { status: jobStatus.canceled }, false)) !== null) break;
+      const jobBefore = await this.#model.find(id);
+      if (jobBefore?.run == null || isFinished(jobBefore.status)) break;
+      if ((await this.change(jobBefore, {}, { status: jobStatus.canceled }, false)) !== null) break;
     }
     announceStep('job:given-up');
     const job = await this.#model.remove(id);
@@ -303,21 +305,21 @@ export class JobStore {
   }
 
   /**
-   * Writes changes atomically, but only if the job still has the status of `before` and the conditions hold.
+   * Writes changes atomically, but only if the job still has the status of `jobBefore` and the conditions hold.
    *
    * @returns the changed job, or `null` if nothing was changed.
    */
   async change(
-    before: JobRecord,
+    jobBefore: JobRecord,
     conditions: JobConditions,
     changes: JobChanges,
     notify: boolean = true,
   ): Promise<JobRecord | null> {
-    const after = await this.#model.change(before.id, { status: before.status, ...conditions }, changes);
-    if (after === null) return null;
-    if (notify) await this.#notifications.notifyChanged(before, after, changes);
-    await this.#announce({ kind: 'updated', job: after, previousStatus: before.status });
-    return after;
+    const jobAfter = await this.#model.change(jobBefore.id, { status: jobBefore.status, ...conditions }, changes);
+    if (jobAfter === null) return null;
+    if (notify) await this.#notifications.notifyChanged(jobBefore, jobAfter, changes);
+    await this.#announce({ kind: 'updated', job: jobAfter, previousStatus: jobBefore.status });
+    return jobAfter;
   }
 
   /** Only the status of a job and the process that works on it, for frequent checks; `null` if the job no longer exists. */

@@ -9,7 +9,10 @@ import { toWire } from '../../../core/wire.js';
 /** How long an EventSource waits before it reconnects. */
 const retryMs = 1000;
 
-/** The changes of a job as `text/event-stream`. A follower who has seen the end gets 204, which makes an EventSource stop. */
+/**
+ * Answers with the changes of a job as `text/event-stream`. A follower who has already seen all changes of a finished job gets 204,
+ * which makes an EventSource stop.
+ */
 export function replyWithJobEvents(jobs: JobStore, job: JobRecord, options: FollowOptions): Reply {
   if (options.after !== undefined && isFinished(job.status)) {
     const position = `${job.logEpoch}-${job.logCount}-${job.status}.${job.timestamps.length}`;

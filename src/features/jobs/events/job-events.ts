@@ -5,7 +5,7 @@ import { progressData } from './job-notifications.js';
 import { isFinished } from '../job-status.js';
 import type { JobStore } from '../jobs.js';
 
-/** A change of one job: the same types and data as the messages that its owner gets. */
+/** A change of a job. Its type and data are those of the message that the owner of the job gets. */
 export interface JobChange {
   type: 'job_status' | 'job_log' | 'progress' | 'job_removed';
   data: Record<string, unknown>;
@@ -29,29 +29,29 @@ export interface FollowOptions {
 }
 
 const defaultDurationMs = 900_000;
-/** More than a log can contain. */
+/** A larger number of entries than a log can contain. */
 const allEntries = 2_000_000_000;
 
 /**
- * The changes of a job as they happen, in any process: first its document, its stored log and its progress, then each change. It
- * ends after the change that finished the job, or when the job is removed. It yields `null` after each poll without news.
+ * Yields the changes of a job as they happen, in any process. The stored log, the progress and the document come first. The last
+ * change is the one that finished or removed the job. Each poll that finds no change yields `null`.
  */
 export async function* followJob(store: JobStore, id: string, options: FollowOptions): AsyncGenerator<JobChange | null> {
   const { caller, intervalMs = 400, durationMs = defaultDurationMs } = options;
   const signals = [options.signal, store.closing];
   const isStopped = () => signals.some((signal) => signal.aborted);
   const endTime = Math.min(Date.now() + durationMs, caller?.expires?.getTime() ?? Infinity);
-  const seen = parsePosition(options.after);
+  const seenState = parsePosition(options.after);
   const waiter = new UpdateWaiter(store, id, signals);
   try {
     while (!isStopped() && Date.now() < endTime) {
       const job = await store.find(id);
       if (job === null) {
-        yield { type: 'job_removed', data: { _id: id }, position: formatPosition(seen) };
+        yield { type: 'job_removed', data: { _id: id }, position: formatPosition(seenState) };
         return;
       }
       let isUnchanged = true;
-      for await (const change of newChangesOf(store, job, seen, options)) {
+      for await (const change of newChangesOf(store, job, seenState, options)) {
         isUnchanged = false;
         yield change;
       }
@@ -72,36 +72,36 @@ interface SeenState {
   progress: string;
 }
 
-/** The changes of a job that a follower has not seen. Each is added to `seen` before it is yielded. */
+/** The changes of a job that a follower has not seen. Each change is added to `seenState` before it is yielded. */
 async function* newChangesOf(
   store: JobStore,
   job: JobRecord,
-  seen: SeenState,
+  seenState: SeenState,
   { caller, rights }: Pick<FollowOptions, 'caller' | 'rights'>,
 ): AsyncGenerator<JobChange> {
-  if (rights.seesDetails) yield* newDetailsOf(store, job, seen);
+  if (rights.seesDetails) yield* newDetailsOf(store, job, seenState);
   // The status comes last, so that a follower who stops at the final status has received everything else.
   const status = `${job.status}.${job.timestamps.length}`;
-  if (status !== seen.status) {
-    seen.status = status;
-    yield { type: 'job_status', data: jobDocument(job, caller, rights), position: formatPosition(seen) };
+  if (status !== seenState.status) {
+    seenState.status = status;
+    yield { type: 'job_status', data: jobDocument(job, caller, rights), position: formatPosition(seenState) };
   }
 }
 
 /** The log entries and the progress of a job that a follower has not seen. */
-async function* newDetailsOf(store: JobStore, job: JobRecord, seen: SeenState): AsyncGenerator<JobChange> {
-  if (job.logEpoch !== seen.logEpoch || job.logCount > seen.logCount) {
-    const missed = await readMissedLog(store, job, seen);
-    if (missed !== null) {
-      Object.assign(seen, { logCount: missed.logCount, logEpoch: missed.logEpoch });
-      const data = { _id: job.id, overwrite: missed.overwrite, text: missed.entries.join('') };
-      yield { type: 'job_log', data, position: formatPosition(seen) };
+async function* newDetailsOf(store: JobStore, job: JobRecord, seenState: SeenState): AsyncGenerator<JobChange> {
+  if (job.logEpoch !== seenState.logEpoch || job.logCount > seenState.logCount) {
+    const missedLog = await readMissedLog(store, job, seenState);
+    if (missedLog !== null) {
+      Object.assign(seenState, { logCount: missedLog.logCount, logEpoch: missedLog.logEpoch });
+      const data = { _id: job.id, overwrite: missedLog.overwrite, text: missedLog.entries.join('') };
+      yield { type: 'job_log', data, position: formatPosition(seenState) };
     }
   }
   const progress = JSON.stringify(job.progress);
-  if (progress !== seen.progress && job.progress !== null) {
-    seen.progress = progress;
-    yield { type: 'progress', data: progressData(job), position: formatPosition(seen) };
+  if (progress !== seenState.progress && job.progress !== null) {
+    seenState.progress = progress;
+    yield { type: 'progress', data: progressData(job), position: formatPosition(seenState) };
   }
 }
 
@@ -114,29 +114,29 @@ interface MissedLog {
 }
 
 /** Stored log entries that a follower has not seen; `null` if the job no longer exists. */
-async function readMissedLog(store: JobStore, job: JobRecord, seen: SeenState): Promise<MissedLog | null> {
+async function readMissedLog(store: JobStore, job: JobRecord, seenState: SeenState): Promise<MissedLog | null> {
   let logCount = job.logCount;
   for (;;) {
     // Entries may be added between two queries, so a few more are requested, and the counters tell which are new.
-    const entryLimit = seen.logEpoch === job.logEpoch ? Math.max(1, logCount - seen.logCount) + 64 : allEntries;
+    const entryLimit = seenState.logEpoch === job.logEpoch ? Math.max(1, logCount - seenState.logCount) + 64 : allEntries;
     const tail = await store.readLogTail(job.id, entryLimit);
     if (tail === null) return null;
-    if (tail.logEpoch !== seen.logEpoch) {
+    if (tail.logEpoch !== seenState.logEpoch) {
       if (entryLimit === allEntries) return { ...tail, overwrite: true };
       job = { ...job, logEpoch: tail.logEpoch };
       continue;
     }
     const firstEntryNumber = tail.logCount - tail.entries.length;
-    if (firstEntryNumber > seen.logCount && tail.entries.length === entryLimit) {
+    if (firstEntryNumber > seenState.logCount && tail.entries.length === entryLimit) {
       logCount = tail.logCount;
       continue;
     }
-    return { ...tail, entries: tail.entries.slice(Math.max(0, seen.logCount - firstEntryNumber)), overwrite: false };
+    return { ...tail, entries: tail.entries.slice(Math.max(0, seenState.logCount - firstEntryNumber)), overwrite: false };
   }
 }
 
-function formatPosition(seen: SeenState): string {
-  return `${seen.logEpoch}-${seen.logCount}-${seen.status}`;
+function formatPosition(seenState: SeenState): string {
+  return `${seenState.logEpoch}-${seenState.logCount}-${seenState.status}`;
 }
 
 function parsePosition(text: string | undefined): SeenState {

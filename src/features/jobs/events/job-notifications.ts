@@ -22,16 +22,16 @@ export class JobNotifications {
    * Sends `job_log` for new log entries, `job_status` for a new status, and `progress` for new progress. A new status also changes the
    * `state` of the progress.
    */
-  async notifyChanged(before: JobRecord, after: JobRecord, changes: JobChanges): Promise<void> {
+  async notifyChanged(jobBefore: JobRecord, jobAfter: JobRecord, changes: JobChanges): Promise<void> {
     const { log = [] } = changes;
     if (log.length > 0) {
-      const data = { _id: after.id, overwrite: changes.overwrite ?? false, text: log.join('') };
-      await this.#send(after, 'job_log', data, messageLifetimeMs);
+      const data = { _id: jobAfter.id, overwrite: changes.overwrite ?? false, text: log.join('') };
+      await this.#send(jobAfter, 'job_log', data, messageLifetimeMs);
     }
-    const hasNewStatus = before.status !== after.status;
-    if (hasNewStatus) await this.#send(after, 'job_status', documentForOwner(after), messageLifetimeMs);
-    if (changes.progress !== undefined || (hasNewStatus && after.progress !== null)) {
-      await this.#send(after, 'progress', progressData(after), progressLifetimeMs);
+    const hasNewStatus = jobBefore.status !== jobAfter.status;
+    if (hasNewStatus) await this.#send(jobAfter, 'job_status', documentForOwner(jobAfter), messageLifetimeMs);
+    if (changes.progress !== undefined || (hasNewStatus && jobAfter.progress !== null)) {
+      await this.#send(jobAfter, 'progress', progressData(jobAfter), progressLifetimeMs);
     }
   }
 
@@ -49,7 +49,7 @@ function documentForOwner(job: JobRecord): Record<string, unknown> {
   return jobDocument(job, { id: job.userId, admin: false, scopes: [] }, fullJobRights);
 }
 
-/** Data of a `progress` message. A total of 0 or below is indeterminate. */
+/** Data of a `progress` message. Clients show a total of 0 or below as unknown. */
 export function progressData(job: JobRecord): Record<string, unknown> {
   return {
     title: job.title,

@@ -27,23 +27,23 @@ export interface JobDefinition<D = Record<string, unknown>> {
   title: string;
   /** `type` of its records. */
   type: string;
-  /** Whether the work may be restarted after the process that did it has died. Default false: such a job ends in ERROR. */
+  /** Whether the work may be restarted after the process that did it has died. Default false: the job then ends in ERROR. */
   resumable?: boolean;
   /**
-   * Maximum number of starts of resumable work. Default 10: work that crashes every process is given up then, and other work survives
-   * several crashes in a row.
+   * Maximum number of starts of resumable work. Default 10, so that work survives several crashes in a row, but is given up if it
+   * crashes every process.
    */
   maxAttempts?: number;
-  /** Maximum number that run at the same time in one process. Default 1. */
+  /** Maximum number of jobs of this kind that run at the same time in one process. Default 1. */
   concurrency?: number;
   /**
-   * Makes the data for {@link JobDefinition.run} from the stored arguments. If it throws, the job ends in ERROR. Default: the
+   * Makes the data for {@link JobDefinition.run} from the stored arguments. If this throws, the job ends in ERROR. Default: the
    * arguments unchanged.
    */
   parse?(kwargs: Record<string, unknown>): D;
   /** The log entry for an error thrown by {@link JobDefinition.run}. Default {@link failureText}. */
   failureLog?(error: unknown): string;
-  /** Does the work. The job ends with SUCCESS if it resolves, and with ERROR if it rejects. */
+  /** Does the work. The job ends with SUCCESS if the promise resolves, and with ERROR if it rejects. */
   run(context: JobContext, data: D): Promise<void>;
 }
 

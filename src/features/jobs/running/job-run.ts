@@ -12,7 +12,7 @@ type JobState = NonNullable<Awaited<ReturnType<JobStore['findState']>>>;
 /** Reason to stop work on a job early. `lost` means that another process works on the job, `closing` that the server stops. */
 export type StopReason = 'canceled' | 'removed' | 'ended' | 'lost' | 'closing';
 
-/** Reason of {@link JobContext.signal}. */
+/** The reason with which {@link JobContext.signal} is aborted. */
 class JobStopped extends Error {
   override readonly name = 'JobStopped';
 
@@ -89,14 +89,14 @@ export class JobRun {
     return signal.aborted ? (signal.reason as JobStopped).reason : null;
   }
 
-  /** Works to the end and records the result. Never rejects. */
+  /** Runs the work to its end and records the result. Never rejects. */
   async run(): Promise<void> {
     const { definition, job, jobs, logger } = this.options;
     this.#runEnded.signal.addEventListener(
       'abort',
       jobs.onUpdate((event) => this.#onJobEvent(event)),
     );
-    const watching = this.#watch();
+    const watchPromise = this.#watch();
     let failure: { error: unknown } | null = null;
     try {
       const data = definition.parse === undefined ? job.kwargs : definition.parse(job.kwargs);
@@ -107,10 +107,10 @@ export class JobRun {
     }
     await this.#writeEndOnce(failure);
     this.#runEnded.abort();
-    await watching;
+    await watchPromise;
   }
 
-  /** Writes the record as if the work had ended now. Called if the work does not stop in time. */
+  /** Writes the record as if the work had ended now, for work that does not stop in time. */
   async abandon(): Promise<void> {
     this.stop('closing');
     await this.#writeEndOnce(null);
@@ -125,7 +125,7 @@ export class JobRun {
         if (text === '') return;
         this.#log.push(text);
         this.#logBytes += logEntryBytes(text);
-        // The stored log is limited to this, so older entries can be dropped here.
+        // The stored log has the same limit, so the oldest entries can already be dropped here.
         while (this.#logBytes > maxLogBytes && this.#log.length > 1) this.#logBytes -= logEntryBytes(this.#log.shift()!);
         this.#flushSoon();
       },
@@ -191,15 +191,15 @@ export class JobRun {
   /** Checks the record and gives signs of life until the run is over, even while the work is still stopping. */
   async #watch(): Promise<void> {
     const { jobs, workingProcess, timing, logger, onBeat } = this.options;
-    let beatAt = Date.now();
+    let lastBeatTime = Date.now();
     for (;;) {
       if (!this.#isCheckDue) await pause(timing.pollMs, this.#runEnded.signal, (end) => (this.#checkNow = end));
       if (this.#runEnded.signal.aborted) return;
       this.#isCheckDue = false;
       try {
         this.#stopIfNeeded(await jobs.findState(this.id));
-        if (Date.now() - beatAt < timing.beatMs) continue;
-        beatAt = Date.now();
+        if (Date.now() - lastBeatTime < timing.beatMs) continue;
+        lastBeatTime = Date.now();
         if (this.#endWriting === null) await jobs.recordBeat(this.id, workingProcess);
         await onBeat?.();
       } catch (err) {
@@ -235,7 +235,7 @@ export class JobRun {
     }
   }
 
-  /** @returns false if the record changed in between. */
+  /** Writes the end to the record. @returns false if the record was changed between reading and writing. */
   async #tryWriteEnd(failure: { error: unknown } | null): Promise<boolean> {
     const { jobs, workingProcess } = this.options;
     const job = await jobs.find(this.id);

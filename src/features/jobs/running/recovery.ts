@@ -6,12 +6,12 @@ import { hasEnded, processName } from '../../../core/database/leases/process-nam
 import { SilenceDetector } from '../../../core/database/leases/silence-detector.js';
 import { announceStep } from '../../../core/steps.js';
 
-/** State of the queue entry that delivers a job to a runner; `taken` includes the time. */
+/** State of the queue entry that delivers a job to a runner. `taken` is followed by the time when the entry was taken. */
 export type EntryState = 'waiting' | 'gone' | `taken ${string}`;
 
 interface RecoveryOptions {
   jobs: JobStore;
-  /** How long a job can be silent, in milliseconds. */
+  /** How long the process of a job can be silent before it counts as dead, in milliseconds. */
   leaseMs: number;
   /** Time between two sweeps, in milliseconds. */
   sweepMs: number;
@@ -25,14 +25,14 @@ interface RecoveryOptions {
 }
 
 /** Maximum numbers of jobs that one sweep checks. The oldest jobs come first, so later jobs are checked when older ones are done. */
-const maxActive = 1000;
-const maxWaiting = 100;
+const maxActiveJobs = 1000;
+const maxWaitingJobs = 100;
 /**
  * A queue entry that was taken but not started is replaced after a lease divided by this number. The process that took it may have ended,
  * or closed while Agenda was fetching it; or it had no free slot, and Agenda failed to unlock the entry. For Agenda such an entry stays
  * taken until its lock expires after 30 s. An extra entry does no harm.
  */
-const entryDivisor = 3;
+const entryLeaseDivisor = 3;
 
 /** Whether a job was started, then taken from its process, and should be restarted. */
 function waitsForRestart({ status, run }: JobRecord): boolean {
@@ -46,7 +46,7 @@ function waitsForRestart({ status, run }: JobRecord): boolean {
  */
 export class JobRecovery {
   #silenceDetectorByName = new Map<string, SilenceDetector>();
-  #sweptAt: number | null = null;
+  #lastSweepTime: number | null = null;
   /** A clock in milliseconds that only counts time in which signs of life would have been noticed. */
   #watchedMs = 0;
 
@@ -55,8 +55,8 @@ export class JobRecovery {
   /** Checks all unfinished jobs once. */
   async sweep(): Promise<void> {
     const { jobs, sweepMs, leaseMs } = this.options;
-    const activeJobs = await jobs.findRunnerJobs(activeStatuses, maxActive);
-    const queuedJobs = await jobs.findRunnerJobs([jobStatus.inactive, jobStatus.queued], maxWaiting);
+    const activeJobs = await jobs.findRunnerJobs(activeStatuses, maxActiveJobs);
+    const queuedJobs = await jobs.findRunnerJobs([jobStatus.inactive, jobStatus.queued], maxWaitingJobs);
     // A job that was taken from a dead process also waits for its queue entry, whatever its status is.
     const waitingJobs = [
       ...queuedJobs,
@@ -65,11 +65,11 @@ export class JobRecovery {
     const tickets = waitingJobs.flatMap(({ run }) => (run?.ticket == null ? [] : [run.ticket]));
     const entryStateByTicket = tickets.length === 0 ? new Map<string, EntryState>() : await this.options.readEntryStates(tickets);
     const now = performance.now();
-    const passedMs = now - (this.#sweptAt ?? now);
+    const passedMs = now - (this.#lastSweepTime ?? now);
     // After a long gap, only one sweep interval counts, because no process could give a sign of life while the database was down. The
     // interval does count, because on a busy machine every sweep may be late.
     this.#watchedMs += passedMs > 3 * sweepMs ? sweepMs : passedMs;
-    this.#sweptAt = now;
+    this.#lastSweepTime = now;
 
     const previousSilenceDetectorByName = this.#silenceDetectorByName;
     this.#silenceDetectorByName = new Map();
@@ -89,7 +89,7 @@ export class JobRecovery {
       const key = `${job.status} ${job.run?.ticket} ${state}`;
       if (
         hasEnded(job.run?.starter ?? '') ||
-        this.#isSilent(job, { key, leaseMs: leaseMs / entryDivisor }, previousSilenceDetectorByName)
+        this.#isSilent(job, { key, leaseMs: leaseMs / entryLeaseDivisor }, previousSilenceDetectorByName)
       ) {
         await this.#redeliver(job);
       }

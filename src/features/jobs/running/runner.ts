@@ -19,7 +19,7 @@ export interface JobRunnerOptions {
   logger?: HostLogger | undefined;
   /** Prefix of the names of the jobs in the queue, so that they differ from those of the host. Default `large_image`. */
   prefix?: string;
-  /** The kinds of jobs that this process runs. Default both. */
+  /** Whether this process runs `local` jobs, which are for the server's own processes, or `worker` jobs. Default both. */
   handlers?: readonly ('local' | 'worker')[];
   /**
    * How long the process of a running job may be silent before the job is taken from it. Default 15,000: with the sweeps and with Agenda's
@@ -65,7 +65,7 @@ export class JobRunner implements JobStarter {
   #sweepTimer: NodeJS.Timeout | null = null;
   #sweeping: Promise<void> | null = null;
   #claimCount = 0;
-  /** Jobs that came too late or were interrupted. They are queued for other processes as soon as this one accepts no more jobs. */
+  /** Jobs that were delivered too late or interrupted by closing. They are queued for other processes at the end of {@link close}. */
   readonly #idsToRequeue = new Set<string>();
   #hasStartedAgenda = false;
   #isClosed = false;
@@ -97,8 +97,8 @@ export class JobRunner implements JobStarter {
     if (this.#isClosed) throw new Error(`The runner is closed; job "${name}" cannot be defined.`);
     if (this.#definitions.has(name)) throw new Error(`A job "${name}" is already defined.`);
     const queues = this.#handlers.map((handler) => this.#queueName(name, handler));
-    const duplicate = queues.find((queue) => this.#agenda.definitions[queue] !== undefined);
-    if (duplicate !== undefined) throw new Error(`Agenda already has a job "${duplicate}": give this runner another prefix.`);
+    const duplicateName = queues.find((queue) => this.#agenda.definitions[queue] !== undefined);
+    if (duplicateName !== undefined) throw new Error(`Agenda already has a job "${duplicateName}": give this runner another prefix.`);
     // The cast is safe: `run` gets only data from the `parse` of the same definition.
     this.#definitions.set(name, definition as JobDefinition<unknown>);
     if (this.#definitions.size === 1) this.#startSweeping();
@@ -109,7 +109,7 @@ export class JobRunner implements JobStarter {
       };
       this.#agenda.define<QueueData>(queue, receive, {
         concurrency,
-        // A process takes only as many entries as it can start. The rest is for other processes.
+        // A process takes only as many entries as it can start. The other entries are left to other processes.
         lockLimit: concurrency,
         // Agenda's own timer continues for half of this time after a job has ended.
         lockLifetime: Math.max(20_000, 2 * this.#leaseMs),
@@ -140,20 +140,20 @@ export class JobRunner implements JobStarter {
    */
   async start(job: JobRecord): Promise<JobRecord | null> {
     if (job.run === null) throw new Error(`Job ${job.id} was not created by a runner.`);
-    let current = await this.#jobs.find(job.id);
-    if (current?.status === jobStatus.inactive) {
-      current = (await this.#jobs.change(current, {}, { status: jobStatus.queued })) ?? (await this.#jobs.find(job.id));
+    let currentJob = await this.#jobs.find(job.id);
+    if (currentJob?.status === jobStatus.inactive) {
+      currentJob = (await this.#jobs.change(currentJob, {}, { status: jobStatus.queued })) ?? (await this.#jobs.find(job.id));
     }
-    if (current?.run == null || current.run.owner !== null || !startableStatuses.includes(current.status)) return current;
-    const handler = isWorkerHandler(current.handler) ? 'worker' : 'local';
+    if (currentJob?.run == null || currentJob.run.owner !== null || !startableStatuses.includes(currentJob.status)) return currentJob;
+    const handler = isWorkerHandler(currentJob.handler) ? 'worker' : 'local';
     announceStep('job:queued');
-    const entry = await this.#agenda.now<QueueData>(this.#queueName(current.run.task, handler), { jobId: current.id });
+    const entry = await this.#agenda.now<QueueData>(this.#queueName(currentJob.run.task, handler), { jobId: currentJob.id });
     announceStep('job:entered');
     const ticket = entry.attrs._id === undefined ? null : String(entry.attrs._id);
     const changes = { ticket, starter: processName() };
     // If a process has already started the job, its queue entry need not be stored.
     return (
-      (await this.#jobs.change(current, { workingProcess: null, ticket: current.run.ticket }, changes)) ?? this.#jobs.find(job.id)
+      (await this.#jobs.change(currentJob, { workingProcess: null, ticket: currentJob.run.ticket }, changes)) ?? this.#jobs.find(job.id)
     );
   }
 
@@ -230,10 +230,10 @@ export class JobRunner implements JobStarter {
       logger: this.#logger,
       onBeat: () => entry.touch(),
     });
-    const running = run.run().finally(() => this.#runs.delete(run));
-    this.#runs.set(run, running);
+    const runPromise = run.run().finally(() => this.#runs.delete(run));
+    this.#runs.set(run, runPromise);
     if (this.#isClosed) run.stop('closing');
-    await running;
+    await runPromise;
     announceStep('job:ended');
     if (run.isInterrupted) await this.#requeue(jobId);
   }
@@ -267,13 +267,13 @@ export class JobRunner implements JobStarter {
    * release its slot. Such slots are added again; otherwise this process would eventually accept no more jobs of that kind.
    */
   async #replaceLeakedSlots(): Promise<void> {
-    const { jobStatus: counts, queuedJobs } = await this.#agenda.getRunningStats(true);
-    const waiting = typeof queuedJobs === 'number' ? [] : (queuedJobs as JobParameters[]);
+    const { jobStatus: countsByQueue, queuedJobs } = await this.#agenda.getRunningStats(true);
+    const waitingEntries = typeof queuedJobs === 'number' ? [] : (queuedJobs as JobParameters[]);
     for (const [name, queue] of this.#queues) {
-      const count = counts?.[name];
+      const queueCounts = countsByQueue?.[name];
       const definition = this.#agenda.definitions[name];
-      if (count === undefined || definition === undefined) continue;
-      const leakedSlots = Math.max(0, count.locked - count.running - waiting.filter((entry) => entry.name === name).length);
+      if (queueCounts === undefined || definition === undefined) continue;
+      const leakedSlots = Math.max(0, queueCounts.locked - queueCounts.running - waitingEntries.filter((entry) => entry.name === name).length);
       // A slot counts as lost only when it is missing in two checks, because an entry that moves from one list to the other is in neither for a
       // moment.
       definition.lockLimit = queue.concurrency + Math.min(leakedSlots, queue.leakedSlots);
@@ -295,9 +295,9 @@ export class JobRunner implements JobStarter {
   async #removeDefinitions(): Promise<void> {
     const deadline = Date.now() + 1000;
     try {
-      for (let idleChecks = 0; idleChecks < 2 && this.#agenda.isActiveJobProcessor() && Date.now() < deadline;) {
-        const { jobStatus: counts } = await this.#agenda.getRunningStats();
-        idleChecks = [...this.#queues.keys()].every((name) => (counts?.[name]?.locked ?? 0) === 0) ? idleChecks + 1 : 0;
+      for (let idleCheckCount = 0; idleCheckCount < 2 && this.#agenda.isActiveJobProcessor() && Date.now() < deadline;) {
+        const { jobStatus: countsByQueue } = await this.#agenda.getRunningStats();
+        idleCheckCount = [...this.#queues.keys()].every((name) => (countsByQueue?.[name]?.locked ?? 0) === 0) ? idleCheckCount + 1 : 0;
         await waitAtMost(50);
       }
     } catch (err) {
