@@ -34,7 +34,7 @@ export interface DicomContext {
 export const defineRoute = routeDefiner<DicomContext>();
 
 /** Declares a path parameter that is a UID. */
-const uidParameter = (what: string) => required(text({ description: `UID of the ${what}.`, pattern: '^[0-9.]{1,64}$' }));
+const uidParameter = (kind: string) => required(text({ description: `UID of the ${kind}.`, pattern: '^[0-9.]{1,64}$' }));
 
 export const studyPath = { study: uidParameter('study') };
 export const seriesPath = { ...studyPath, series: uidParameter('series') };

@@ -28,8 +28,8 @@ export function parseFrameNumbers(list: string, frameCount: number): number[] {
   const numbers = parts.map((part) => (/^\d{1,10}$/.test(part.trim()) ? Number(part) : 0));
   if (numbers.includes(0)) throw new BadParameterError('Frames must be numbers, 1 or more, separated by commas.');
   if (new Set(numbers).size < numbers.length) throw new BadParameterError('The list contains a frame twice.');
-  const outside = numbers.find((number) => number > frameCount);
-  if (outside !== undefined) throw new NotFoundError(`There is no frame ${outside}; the instance has ${frameCount}.`);
+  const missingNumber = numbers.find((number) => number > frameCount);
+  if (missingNumber !== undefined) throw new NotFoundError(`There is no frame ${missingNumber}; the instance has ${frameCount}.`);
   return numbers;
 }
 
@@ -58,8 +58,8 @@ const frames = defineRoute({
     const cacheName = frameCacheName(instance!.record, [uids.instance, numbers.join(), ...Object.values(form)].join('/'));
     const tag = entityTag(cacheName);
     const headers = cacheHeaders(tag);
-    const unchanged = answerConditional(request.headers, tag, headers);
-    if (unchanged !== null) return unchanged;
+    const notModifiedReply = answerConditional(request.headers, tag, headers);
+    if (notModifiedReply !== null) return notModifiedReply;
     const type = `${form.type}; transfer-syntax=${form.syntax}`;
     const loadFrame = (number: number) => instances.loadFrame(instance!, number - 1, form.syntax, request);
     if (!form.isMultipart) return Reply.content(await loadFrame(numbers[0]!), type, { headers });
@@ -69,18 +69,18 @@ const frames = defineRoute({
       location: `${address}/frames/${number}`,
       body: await loadFrame(number),
     });
-    const first = await makePart(numbers[0]!);
+    const firstPart = await makePart(numbers[0]!);
     // Equal requests have equal entity tags, so they must get equal bytes, including the boundary.
-    const boundary = createHash('sha256').update(first.body).update(cacheName).digest('hex').slice(0, 32);
+    const boundary = createHash('sha256').update(firstPart.body).update(cacheName).digest('hex').slice(0, 32);
     const contentType = multipartType(form.typeParameter, boundary);
-    if (numbers.length === 1) return Reply.content(singlePartBody(first, boundary), contentType, { headers });
+    if (numbers.length === 1) return Reply.content(singlePartBody(firstPart, boundary), contentType, { headers });
     const yieldParts = async function* (): AsyncGenerator<Part> {
-      yield first;
+      yield firstPart;
       for (const number of numbers.slice(1)) yield makePart(number);
     };
     return Reply.stream(multipartBody(yieldParts(), boundary), contentType, { headers });
   },
 });
 
-/** Routes of frames. */
+/** Routes for frames. */
 export const frameRoutes = [frames];

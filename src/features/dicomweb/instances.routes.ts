@@ -30,7 +30,7 @@ async function chooseSyntax(
   context: CallerContext,
 ): Promise<string | null> {
   const { fileSyntaxes } = await instances.loadForms(instance, context);
-  return syntax === null || syntax === '*' ? fileSyntaxes[0]! : (fileSyntaxes.find((each) => each === syntax) ?? null);
+  return syntax === null || syntax === '*' ? fileSyntaxes[0]! : (fileSyntaxes.find((available) => available === syntax) ?? null);
 }
 
 function mediaTypeOf(syntax: string): string {
@@ -50,13 +50,13 @@ const instanceFile = defineRoute({
   authorize: loadInstances,
   async handle(request, { instances }) {
     const [instance] = request.authorized;
-    for (const accepted of acceptedTypes(request)) {
-      if (!matchesType(accepted.type, dicomType)) continue;
-      const syntax = await chooseSyntax(instance!, accepted, instances, request);
+    for (const acceptedType of acceptedTypes(request)) {
+      if (!matchesType(acceptedType.type, dicomType)) continue;
+      const syntax = await chooseSyntax(instance!, acceptedType, instances, request);
       if (syntax === null) continue;
       const file = await instances.streamFile(instance!, syntax, request);
       const headers = { 'Cache-Control': 'private, no-cache' };
-      if (!accepted.isMultipart && accepted.type !== '*/*') return fileReply(request, file, mediaTypeOf(syntax), headers);
+      if (!acceptedType.isMultipart && acceptedType.type !== '*/*') return fileReply(request, file, mediaTypeOf(syntax), headers);
       const boundary = newBoundary();
       const { range: _range, ...otherHeaders } = request.headers;
       return fileReply(
@@ -84,12 +84,12 @@ const defineInstancesRoute = (path: string, params: typeof studyPath | typeof se
     errors: retrieveErrors,
     authorize: loadInstances,
     async handle(request, { instances }) {
-      const accepted = acceptedTypes(request).find(
-        ({ type, isMultipart: asParts }) => (asParts || type === '*/*') && matchesType(type, dicomType),
+      const acceptedType = acceptedTypes(request).find(
+        ({ type, isMultipart }) => (isMultipart || type === '*/*') && matchesType(type, dicomType),
       );
-      if (accepted === undefined) return throwNotAcceptable('Several instances', [`multipart/related; type="${dicomType}"`]);
+      if (acceptedType === undefined) return throwNotAcceptable('Several instances', [`multipart/related; type="${dicomType}"`]);
       const { authorized } = request;
-      const syntaxes = await Promise.all(authorized.map((instance) => chooseSyntax(instance, accepted, instances, request)));
+      const syntaxes = await Promise.all(authorized.map((instance) => chooseSyntax(instance, acceptedType, instances, request)));
       const missingIndex = syntaxes.indexOf(null);
       if (missingIndex >= 0) {
         const { fileSyntaxes } = await instances.loadForms(authorized[missingIndex]!, request);
@@ -141,7 +141,7 @@ const defineStoreRoute = (path: string, params: Partial<typeof studyPath>) =>
     },
   });
 
-/** Routes of whole instances. */
+/** Routes for whole instances. */
 export const instanceRoutes = [
   instanceFile,
   studyInstances,

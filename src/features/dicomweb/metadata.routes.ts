@@ -122,5 +122,5 @@ const bulkData = defineRoute({
   },
 });
 
-/** Routes of attributes (WADO-RS metadata and bulk data). */
+/** Routes for attributes (WADO-RS metadata and bulk data). */
 export const metadataRoutes = [studyMetadata, seriesMetadata, instanceMetadata, itemStudy, bulkData];

@@ -28,7 +28,7 @@ const [maxSide, defaultSide, thumbnailSide] = [4096, 1024, 256];
 const encodings = { 'image/jpeg': 'JPEG', 'image/png': 'PNG', 'image/webp': 'WEBP' } as const;
 type PictureType = keyof typeof encodings;
 
-const parameters = {
+const pictureParameters = {
   viewport: text({
     description:
       '`width,height` of the picture, or `width,height,left,top,width,height` with the region of the instance that it shows.',
@@ -48,10 +48,10 @@ interface Viewport {
 /** @throws BadParameterError for an invalid viewport. {@link drawPicture} checks whether its region is inside the instance. */
 function parseViewport(value: string | undefined, side: number): Viewport {
   if (value === undefined) return { width: side, height: side, region: null };
-  const numbers = value.split(',').map((each) => (/^\s*\d{1,9}(?:\.\d{1,6})?\s*$/.test(each) ? Number(each) : Number.NaN));
+  const numbers = value.split(',').map((entry) => (/^\s*\d{1,9}(?:\.\d{1,6})?\s*$/.test(entry) ? Number(entry) : Number.NaN));
   const [width = 0, height = 0, left = 0, top = 0, regionWidth = 0, regionHeight = 0] = numbers;
   const showsWholeInstance = numbers.length === 2;
-  if ((!showsWholeInstance && numbers.length !== 6) || numbers.some((each) => Number.isNaN(each)))
+  if ((!showsWholeInstance && numbers.length !== 6) || numbers.some((number) => Number.isNaN(number)))
     throw new BadParameterError('viewport must be two or six numbers, separated by commas.');
   if (!(width >= 1 && height >= 1 && Math.max(width, height) <= maxSide))
     throw new BadParameterError(`The sides of viewport must be from 1 to ${maxSide} pixels.`);
@@ -62,7 +62,7 @@ function parseViewport(value: string | undefined, side: number): Viewport {
 
 function choosePictureType(request: Parameters<typeof acceptedTypes>[0]): PictureType {
   for (const { type, isMultipart } of acceptedTypes(request)) {
-    const pictureType = (Object.keys(encodings) as PictureType[]).find((each) => matchesType(type, each));
+    const pictureType = (Object.keys(encodings) as PictureType[]).find((offeredType) => matchesType(type, offeredType));
     if (pictureType !== undefined && !isMultipart) return pictureType;
   }
   return throwNotAcceptable('The picture', Object.keys(encodings));
@@ -106,16 +106,16 @@ async function drawPicture(
   if (instance.kind === 'slide' && instance.plan.content.kind === 'associated') {
     if (region !== null) throw new BadParameterError('viewport must not select a part of a label or overview.');
     const { name } = instance.plan.content;
-    const associated = await image.associatedImage(name, options);
-    if (associated === null) throw new NotFoundError(`The file no longer contains the image ${name}.`);
-    return associated;
+    const associatedPicture = await image.associatedImage(name, options);
+    if (associatedPicture === null) throw new NotFoundError(`The file no longer contains the image ${name}.`);
+    return associatedPicture;
   }
   if (instance.kind === 'file') {
-    const file = instance.record.dicom?.files.find((each) => valueText(each, '00080018') === instance.uid);
+    const file = instance.record.dicom?.files.find((dataset) => valueText(dataset, '00080018') === instance.uid);
     const flavor = valueText(file, '00080008', 2);
     const name = { LABEL: 'label', OVERVIEW: 'macro', THUMBNAIL: 'thumbnail' }[flavor];
-    const associated = name === undefined || region !== null ? null : await image.associatedImage(name, options);
-    return associated ?? image.region(options);
+    const associatedPicture = name === undefined || region !== null ? null : await image.associatedImage(name, options);
+    return associatedPicture ?? image.region(options);
   }
   const { record, plan } = instance;
   const { facts } = record;
@@ -158,7 +158,7 @@ const defineRenderedRoute = (path: string, side: number, summary: string) =>
     path,
     summary,
     params: instancePath,
-    query: parameters,
+    query: pictureParameters,
     returns,
     errors: retrieveErrors,
     authorize: loadInstances,
@@ -182,7 +182,7 @@ const renderedFrame = defineRoute({
   path: `${instanceUrlPattern}/frames/:frames/rendered`,
   summary: 'Get a frame as a picture for browsers (WADO-RS).',
   params: { ...instancePath, frames: required(text({ description: 'Number of a frame, from 1.' })) },
-  query: parameters,
+  query: pictureParameters,
   returns,
   errors: retrieveErrors,
   authorize: loadInstances,
@@ -201,7 +201,7 @@ const defineThumbnailRoute = (path: string, params: typeof studyPath | typeof se
     path,
     summary,
     params: params as typeof seriesPath,
-    query: parameters,
+    query: pictureParameters,
     returns,
     errors: retrieveErrors,
     authorize: loadInstances,
@@ -219,5 +219,5 @@ const thumbnailOfSeries = defineThumbnailRoute(
   'Get a thumbnail of a series (WADO-RS).',
 );
 
-/** Routes of pictures. */
+/** Routes for instances and frames as pictures. */
 export const renderedRoutes = [rendered, thumbnail, renderedFrame, thumbnailOfStudy, thumbnailOfSeries];

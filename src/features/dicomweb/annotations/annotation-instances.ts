@@ -31,11 +31,11 @@ import { annotationClassUid, annotationSeriesAttributes, toOneLine } from './ann
 import { labOf } from './lab.js';
 import { AnnotationSpooler, type SpooledAnnotation, type SpooledColumn, type SpooledGroup } from './spool.js';
 
-/** Coordinates above this need 64-bit floats: up to it, 32-bit floats are exact to 1/64 of a pixel. */
+/** Largest coordinate that is written as a 32-bit float. Up to this value, 32-bit floats are exact to 1/64 of a pixel. */
 const maxFloatCoordinate = 2 ** 18;
 /** Maximum number of annotations whose temporary files are kept. */
 const maxSpools = 16;
-/** Maximum total size of the temporary files. */
+/** Maximum total size of the temporary files, in bytes. */
 const maxSpoolBytes = 8 * 2 ** 30;
 /** How long temporary files are kept after their last use. */
 const spoolLifetimeMs = 10 * 60_000;
@@ -109,11 +109,11 @@ export class AnnotationInstances {
     const meta = fileMeta({ classUid: annotationClassUid, instanceUid: uid, syntax: transferSyntaxes.explicitLittle });
     const attributes = instanceAttributes(instance, spool);
     // Attributes are in the order of tags, so some come before the groups and some after them.
-    const [before, after] = splitAtTag(attributes, groupsTag);
-    const segments: Segment[] = [meta, toBytes(before), elementHeader(groupsTag, 'SQ', -1)];
+    const [attributesBefore, attributesAfter] = splitAtTag(attributes, groupsTag);
+    const segments: Segment[] = [meta, toBytes(attributesBefore), elementHeader(groupsTag, 'SQ', -1)];
     for (const [index, group] of spool.groups.entries())
       segments.push(...groupSegments(annotation, group, index, spool.isDouble));
-    segments.push(itemHeader(0, 'end of sequence'), toBytes(after));
+    segments.push(itemHeader(0, 'end of sequence'), toBytes(attributesAfter));
     return this.#streamSegments(annotation, segments, request);
   }
 
@@ -137,7 +137,7 @@ export class AnnotationInstances {
         if (Buffer.isBuffer(segment)) return segment.subarray(offset, offset + length);
         // If the client is slow, the temporary files may have been removed. Then they are made again.
         const { groups } = await this.#loadSpool(annotation, request);
-        const path = columnsOf(groups).find(({ path: each }) => fileNameOf(each) === fileNameOf(segment.path))!.path;
+        const path = columnsOf(groups).find((column) => fileNameOf(column.path) === fileNameOf(segment.path))!.path;
         const bytes = Buffer.allocUnsafe(length);
         const handle = await open(path);
         try {
@@ -175,12 +175,12 @@ export class AnnotationInstances {
     const spooler = new AnnotationSpooler(directory.path, maxCoordinate > maxFloatCoordinate);
     const iterator = annotations.store.scan(elements, { signal })[Symbol.asyncIterator]();
     try {
-      /** @returns whether no elements are left. */
+      /** Writes the next elements to files. @returns whether no elements are left. */
       const spoolNextElements = async (): Promise<boolean> => {
         for (let count = 0; count < elementsAtOnce; count++) {
-          const next = await iterator.next();
-          if (next.done === true) return true;
-          await spooler.add(next.value.element);
+          const nextResult = await iterator.next();
+          if (nextResult.done === true) return true;
+          await spooler.add(nextResult.value.element);
           if (isSliceOver()) await nextSlice(signal);
         }
         return false;
@@ -227,7 +227,7 @@ function splitAtTag(attributes: Attributes, tag: string): [Attributes, Attribute
   return [Object.fromEntries(entries.filter(isBefore)), Object.fromEntries(entries.filter((entry) => !isBefore(entry)))];
 }
 
-/** Says how many elements, holes and measurements are left out; empty if there are none. */
+/** A text that says how many elements, holes and measurements are left out; empty if none are. */
 function describeOmissions(omittedCountByKind: Readonly<Record<string, number>>): string {
   const parts = Object.entries(omittedCountByKind).map(([kind, count]) => `${count} ${kind}`);
   return parts.length === 0 ? '' : `Left out: ${parts.join(', ')}`;

@@ -19,7 +19,7 @@ export function annotationUids({ id, version }: Pick<AnnotationRecord, 'id' | 'v
   };
 }
 
-/** Attributes of the series of an annotation. @param annotationIndex its position among the annotations of the image, from 0. */
+/** Attributes of the series of an annotation. @param annotationIndex position among the annotations of the image, from 0. */
 export function annotationSeriesAttributes(record: ImageRecord, annotation: AnnotationRecord, annotationIndex: number) {
   return {
     Modality: 'ANN',
@@ -37,7 +37,7 @@ export function toOneLine(text: string): string {
   return text.replaceAll(/[\\\p{Cc}]/gu, ' ');
 }
 
-/** The series of an annotation in search results. */
+/** The series of an annotation as a row of search results. */
 export function annotationRow(record: ImageRecord, annotation: AnnotationRecord, annotationIndex: number): SeriesRow {
   const { series, instance } = annotationUids(annotation);
   const attributes: DicomJson = toJson(

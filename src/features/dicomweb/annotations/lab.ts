@@ -1,4 +1,8 @@
-/** Red, green and blue of a color of elements (`#rgb`, `#rrggbb`, `rgb(r, g, b)`, with or without alpha), from 0 to 255; `null` for others. */
+/**
+ * Parses the color of an element, such as `#rgb`, `#rrggbb` or `rgb(r, g, b)`. Alpha is ignored.
+ *
+ * @returns red, green and blue, from 0 to 255; `null` for other forms.
+ */
 function channelsOf(color: string): [number, number, number] | null {
   const hex = /^#([\da-f]{3,8})$/i.exec(color)?.[1];
   if (hex !== undefined) {
@@ -11,7 +15,7 @@ function channelsOf(color: string): [number, number, number] | null {
   return parts === null ? null : [Number(parts[1]), Number(parts[2]), Number(parts[3])];
 }
 
-/** A color of elements as L*a*b* of D50, each in 16 bits (PS3.3 C.10.7.1.1); `null` if it has no known form. */
+/** Converts the color of an element to L*a*b* of D50, with 16 bits per value (PS3.3 C.10.7.1.1); `null` if its form is unknown. */
 export function labOf(color: string): [number, number, number] | null {
   const channels = channelsOf(color);
   if (channels === null) return null;

@@ -3,7 +3,7 @@ import type { AnnotationElement } from '../../../annotation-format/schema/docume
 /** Kinds of shapes of an annotation group (PS3.3 C.37.1.2). */
 export type GraphicType = 'POINT' | 'POLYLINE' | 'POLYGON' | 'RECTANGLE' | 'ELLIPSE';
 
-/** The kind of an element; `null` if DICOM has no shape for it. */
+/** The kind of shape for an element; `null` if DICOM has none. */
 export function graphicTypeOf(element: AnnotationElement): GraphicType | null {
   switch (element.type) {
     case 'point':
@@ -23,19 +23,19 @@ export function graphicTypeOf(element: AnnotationElement): GraphicType | null {
 }
 
 /** Writes x and y of the points of a shape from index `start` on. @returns the index after the last coordinate. */
-export function writeShape(element: AnnotationElement, to: Float32Array | Float64Array, start: number): number {
-  let at = start;
-  const put = (x: number, y: number): void => {
-    to[at++] = x;
-    to[at++] = y;
+export function writeShape(element: AnnotationElement, coordinates: Float32Array | Float64Array, start: number): number {
+  let nextIndex = start;
+  const writePoint = (x: number, y: number): void => {
+    coordinates[nextIndex++] = x;
+    coordinates[nextIndex++] = y;
   };
   switch (element.type) {
     case 'point':
-      put(element.center[0], element.center[1]);
+      writePoint(element.center[0], element.center[1]);
       break;
     case 'arrow':
     case 'polyline':
-      for (const point of element.points) put(point[0]!, point[1]!);
+      for (const point of element.points) writePoint(point[0]!, point[1]!);
       break;
     case 'rectangle': {
       const rotate = rotationAround(element.center, element.rotation ?? 0);
@@ -46,7 +46,7 @@ export function writeShape(element: AnnotationElement, to: Float32Array | Float6
         [w, h],
         [-w, h],
       ] as const)
-        put(...rotate(x, y));
+        writePoint(...rotate(x, y));
       break;
     }
     case 'ellipse': {
@@ -64,21 +64,21 @@ export function writeShape(element: AnnotationElement, to: Float32Array | Float6
         ],
       ] as const;
       for (const [x, y] of w >= h ? [...horizontalEnds, ...verticalEnds] : [...verticalEnds, ...horizontalEnds])
-        put(...rotate(x, y));
+        writePoint(...rotate(x, y));
       break;
     }
     case 'circle': {
       const { radius } = element;
       const [x, y] = element.center;
-      put(x - radius, y);
-      put(x + radius, y);
-      put(x, y - radius);
-      put(x, y + radius);
+      writePoint(x - radius, y);
+      writePoint(x + radius, y);
+      writePoint(x, y - radius);
+      writePoint(x, y + radius);
       break;
     }
     default:
   }
-  return at;
+  return nextIndex;
 }
 
 /** Number of coordinates of a shape: two for each of its points. */

@@ -9,7 +9,7 @@ const maxGroups = 256;
 const maxMeasurements = 16;
 /** Maximum number of columns of an annotation, because each takes memory while it is filled. */
 const maxColumns = 1024;
-/** Bytes of a column that are buffered in memory, at first and at most. */
+/** Size of the buffer of a column in memory: at first, and at most. */
 const [initialBufferBytes, maxBufferBytes] = [512, 65_536];
 
 /** Writes numbers to a file as they arrive. */
@@ -34,24 +34,24 @@ class SpooledColumnWriter {
   }
 
   /**
-   * Reserves space for numbers, which the caller must write at once.
+   * Reserves space for numbers, which the caller must write immediately.
    *
-   * @returns the view, and the index at which the numbers start; a promise if the buffer must grow or be written to the file first.
+   * @returns the view, and the index in it at which the numbers start; a promise if the buffer must grow or be written to the file first.
    */
   reserve(
     addedCount: number,
   ):
-    | { view: Float32Array | Float64Array | Uint32Array; at: number }
-    | Promise<{ view: Float32Array | Float64Array | Uint32Array; at: number }> {
+    | { view: Float32Array | Float64Array | Uint32Array; startIndex: number }
+    | Promise<{ view: Float32Array | Float64Array | Uint32Array; startIndex: number }> {
     if (this.#bufferedCount + addedCount <= this.#view.length) return this.#advance(addedCount);
     return this.#grow(addedCount);
   }
 
   #advance(addedCount: number) {
-    const at = this.#bufferedCount;
+    const startIndex = this.#bufferedCount;
     this.#bufferedCount += addedCount;
     this.count += addedCount;
-    return { view: this.#view, at };
+    return { view: this.#view, startIndex };
   }
 
   async #grow(addedCount: number) {
@@ -63,10 +63,10 @@ class SpooledColumnWriter {
       (this.#bufferedCount + addedCount) * bytesPerNumber,
     );
     if (newBytes > this.#buffer.byteLength) {
-      const buffered = this.#view.subarray(0, this.#bufferedCount);
+      const bufferedNumbers = this.#view.subarray(0, this.#bufferedCount);
       this.#buffer = new ArrayBuffer(newBytes);
       this.#view = new this.type(this.#buffer);
-      this.#view.set(buffered as never);
+      this.#view.set(bufferedNumbers as never);
     }
     return this.#advance(addedCount);
   }
@@ -156,12 +156,12 @@ export class AnnotationSpooler {
     const group = this.#findOrAddGroup(element, type);
     if (group.indices !== null) {
       const slot = group.indices.reserve(1);
-      const { view, at } = slot instanceof Promise ? await slot : slot;
-      view[at] = group.points.count + 1;
+      const { view, startIndex } = slot instanceof Promise ? await slot : slot;
+      view[startIndex] = group.points.count + 1;
     }
     const slot = group.points.reserve(coordinateCount(element));
-    const { view, at } = slot instanceof Promise ? await slot : slot;
-    writeShape(element, view as Float32Array, at);
+    const { view, startIndex } = slot instanceof Promise ? await slot : slot;
+    writeShape(element, view as Float32Array, startIndex);
     group.count += 1;
     const { user } = element;
     if (user !== undefined) await this.#addMeasurements(group, user);
@@ -216,10 +216,10 @@ export class AnnotationSpooler {
       }
       const valueReservation = columns.values.reserve(1);
       const valueSlot = valueReservation instanceof Promise ? await valueReservation : valueReservation;
-      valueSlot.view[valueSlot.at] = value;
+      valueSlot.view[valueSlot.startIndex] = value;
       const numberReservation = columns.shapeNumbers.reserve(1);
       const numberSlot = numberReservation instanceof Promise ? await numberReservation : numberReservation;
-      numberSlot.view[numberSlot.at] = group.count;
+      numberSlot.view[numberSlot.startIndex] = group.count;
     }
   }
 
@@ -236,11 +236,11 @@ export class AnnotationSpooler {
       const spooledMeasurements: SpooledMeasurement[] = [];
       for (const [name, { values, shapeNumbers }] of measurements) {
         const spooledNumbers = await closeColumn(shapeNumbers);
-        const allShapesHaveIt = spooledNumbers.count === group.count;
+        const isMeasuredForAllShapes = spooledNumbers.count === group.count;
         spooledMeasurements.push({
           name,
           values: await closeColumn(values),
-          shapeNumbers: allShapesHaveIt ? null : spooledNumbers,
+          shapeNumbers: isMeasuredForAllShapes ? null : spooledNumbers,
         });
       }
       groups.push({

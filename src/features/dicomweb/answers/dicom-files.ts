@@ -18,19 +18,19 @@ export class DicomFiles {
   #useFile<R>(
     { item, uid }: FileInstance,
     { caller, signal }: CallerContext,
-    work: (file: DicomFile) => Promise<R> | R,
+    use: (file: DicomFile) => Promise<R> | R,
   ): Promise<R> {
-    const findFileAndWork = () =>
+    const findAndUseFile = () =>
       this.parts.images.useOpened(
         item,
         ({ borrowed }) => {
           const file = borrowed.source.dicomFiles?.find(({ instanceUid }) => instanceUid === uid);
           if (file === undefined) throw new NotFoundError('The file of this instance no longer exists.');
-          return work(file);
+          return use(file);
         },
         signal,
       );
-    return this.parts.queue.run(findFileAndWork, { signal, caller: callerName(caller), isNeverRefused: true });
+    return this.parts.queue.run(findAndUseFile, { signal, caller: callerName(caller), isNeverRefused: true });
   }
 
   /** Transfer syntaxes of the frames, the stored one first, and the number of frames. */
@@ -48,12 +48,12 @@ export class DicomFiles {
     }));
   }
 
-  /** A long value by its name in the metadata; `null` if there is none. */
+  /** A long value by its name in the metadata; `null` if there is no such value. */
   loadBulkValue(instance: FileInstance, name: string, context: CallerContext): Promise<Uint8Array | null> {
     return this.#useFile(instance, context, (file) => file.value(name.split('.'), context.signal));
   }
 
-  /** A frame, counted from 0, as stored or decoded. */
+  /** A frame, counted from 0, as stored or decoded, depending on the transfer syntax. */
   loadFrame(instance: FileInstance, frameIndex: number, syntax: string, context: CallerContext): Promise<Uint8Array> {
     return this.#useFile(instance, context, async (file) => {
       if (syntax === file.transferSyntax) return file.frame(frameIndex, context.signal);

@@ -44,19 +44,19 @@ export interface FrameForm {
  * @param isSingle whether a single frame is requested.
  * @throws LargeImageError `not-acceptable`
  */
-export function chooseFrameForm(accepted: readonly AcceptedType[], syntaxes: readonly string[], isSingle: boolean): FrameForm {
-  for (const { type, isMultipart, syntax: acceptedSyntax } of accepted) {
+export function chooseFrameForm(acceptedTypes: readonly AcceptedType[], syntaxes: readonly string[], isSingle: boolean): FrameForm {
+  for (const { type, isMultipart, syntax: acceptedSyntax } of acceptedTypes) {
     const acceptsAnything = type === '*/*';
     // By the standard, frames are sent as parts. A media type that is not multipart requests a single frame without parts.
-    const asParts = isMultipart || acceptsAnything || type === 'multipart/*';
-    if (!asParts && !isSingle) continue;
-    const syntax = syntaxes.find((each) => isAccepted(each, type, acceptedSyntax));
+    const isSentAsParts = isMultipart || acceptsAnything || type === 'multipart/*';
+    if (!isSentAsParts && !isSingle) continue;
+    const syntax = syntaxes.find((available) => isAccepted(available, type, acceptedSyntax));
     if (syntax === undefined) continue;
     const mediaType = frameMediaType(syntax);
-    return { syntax, type: mediaType, typeParameter: type.includes('*') ? mediaType : type, isMultipart: asParts };
+    return { syntax, type: mediaType, typeParameter: type.includes('*') ? mediaType : type, isMultipart: isSentAsParts };
   }
-  const offered = syntaxes.map((syntax) => `multipart/related; type="${frameMediaType(syntax)}"; transfer-syntax=${syntax}`);
-  return throwNotAcceptable(isSingle ? 'The frame' : 'Several frames', offered);
+  const availableForms = syntaxes.map((syntax) => `multipart/related; type="${frameMediaType(syntax)}"; transfer-syntax=${syntax}`);
+  return throwNotAcceptable(isSingle ? 'The frame' : 'Several frames', availableForms);
 }
 
 function isAccepted(syntax: string, acceptedType: string, acceptedSyntax: string | null): boolean {

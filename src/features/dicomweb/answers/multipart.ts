@@ -17,7 +17,7 @@ export function multipartType(type: string, boundary: string): string {
   return `multipart/related; type="${type}"; boundary=${boundary}`;
 }
 
-/** The body of a multipart response. Each part is requested only when the one before has been sent. */
+/** The body of a multipart response. Each part is requested only after the previous part was sent. */
 export async function* multipartBody(parts: AsyncIterable<Part> | Iterable<Part>, boundary: string): AsyncGenerator<Uint8Array> {
   let isFirst = true;
   for await (const part of parts) {

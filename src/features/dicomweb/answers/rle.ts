@@ -7,7 +7,7 @@ export function encodeRle(native: Uint8Array, { columns, sampleBytes }: { column
   const segments: Uint8Array[] = [];
   const plane = new Uint8Array(pixelCount);
   for (let byte = sampleBytes - 1; byte >= 0; byte--) {
-    for (let pixel = 0, from = byte; pixel < pixelCount; pixel++, from += sampleBytes) plane[pixel] = native[from]!;
+    for (let pixel = 0, index = byte; pixel < pixelCount; pixel++, index += sampleBytes) plane[pixel] = native[index]!;
     segments.push(packRows(plane, columns));
   }
   const header = Buffer.alloc(headerBytes);
@@ -22,34 +22,34 @@ export function encodeRle(native: Uint8Array, { columns, sampleBytes }: { column
 
 /** Packs rows with PackBits, one at a time, because a run must not continue in the next row. The result has an even length. */
 function packRows(plane: Uint8Array, columns: number): Uint8Array {
-  const out = Buffer.allocUnsafe(plane.length + Math.ceil(columns / 128) * (plane.length / columns) + 1);
-  let to = 0;
+  const packed = Buffer.allocUnsafe(plane.length + Math.ceil(columns / 128) * (plane.length / columns) + 1);
+  let packedLength = 0;
   for (let rowStart = 0; rowStart < plane.length; rowStart += columns) {
     const rowEnd = rowStart + columns;
-    for (let at = rowStart; at < rowEnd;) {
-      let runEnd = at + 1;
-      while (runEnd < rowEnd && runEnd - at < 128 && plane[runEnd] === plane[at]) runEnd += 1;
-      if (runEnd - at > 2) {
-        out[to++] = 257 - (runEnd - at);
-        out[to++] = plane[at]!;
-        at = runEnd;
+    for (let position = rowStart; position < rowEnd;) {
+      let runEnd = position + 1;
+      while (runEnd < rowEnd && runEnd - position < 128 && plane[runEnd] === plane[position]) runEnd += 1;
+      if (runEnd - position > 2) {
+        packed[packedLength++] = 257 - (runEnd - position);
+        packed[packedLength++] = plane[position]!;
+        position = runEnd;
         continue;
       }
-      let literalEnd = at;
+      let literalEnd = position;
       // Only a run of at least three is worth ending a literal sequence.
       while (
         literalEnd < rowEnd &&
-        literalEnd - at < 128 &&
+        literalEnd - position < 128 &&
         !(literalEnd + 2 < rowEnd && plane[literalEnd] === plane[literalEnd + 1] && plane[literalEnd] === plane[literalEnd + 2])
       )
         literalEnd += 1;
-      out[to++] = literalEnd - at - 1;
-      to += copyBytes(plane, at, literalEnd, out, to);
-      at = literalEnd;
+      packed[packedLength++] = literalEnd - position - 1;
+      packedLength += copyBytes(plane, position, literalEnd, packed, packedLength);
+      position = literalEnd;
     }
   }
-  if (to % 2 === 1) out[to++] = 0;
-  return Uint8Array.prototype.slice.call(out, 0, to);
+  if (packedLength % 2 === 1) packed[packedLength++] = 0;
+  return Uint8Array.prototype.slice.call(packed, 0, packedLength);
 }
 
 function copyBytes(from: Uint8Array, start: number, end: number, to: Uint8Array, at: number): number {

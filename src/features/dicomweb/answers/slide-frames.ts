@@ -12,7 +12,7 @@ import { encodeRle } from './rle.js';
 
 /** Number of pixels that are copied between two checks of the time. */
 const pixelsAtOnce = 65_536;
-/** Quality of frames that are encoded here. */
+/** JPEG quality of frames that this server encodes. */
 const jpegQuality = 90;
 
 type Source = BorrowedImage['source'];
@@ -131,7 +131,7 @@ function tileRequest(facts: ImageFacts, plan: InstancePlan, level: number, frame
   };
 }
 
-/** The coarsest level at half its size. Each pixel is the mean of four; in an indexed image, it is one of the four. */
+/** The coarsest level at half its size. Each pixel is the mean of four pixels; in an indexed image, it is one of the four. */
 async function halveCoarsest(
   image: BorrowedImage,
   facts: ImageFacts,
@@ -139,11 +139,11 @@ async function halveCoarsest(
   signal: AbortSignal | undefined,
 ): Promise<Raster> {
   const size = levelSize(facts, 0);
-  const full = await image.samples({ level: 0, frame, box: { left: 0, top: 0, ...size } }, signal);
+  const fullRaster = await image.samples({ level: 0, frame, box: { left: 0, top: 0, ...size } }, signal);
   const [width, height] = [Math.ceil(size.width / 2), Math.ceil(size.height / 2)];
-  if (facts.indexed) return decimate(full, 2);
+  if (facts.indexed) return decimate(fullRaster, 2);
   const window = { left: 0, top: 0, width: width * 2, height: height * 2 };
-  return averageSamples(full, { width, height }, { window, nodata: image.source.metadata.nodata ?? null, signal });
+  return averageSamples(fullRaster, { width, height }, { window, nodata: image.source.metadata.nodata ?? null, signal });
 }
 
 interface BandSelection {
@@ -157,30 +157,30 @@ interface BandSelection {
 
 /**
  * Copies bands into a raster of the size of a frame, without alpha, and scales the samples if there is a range. Beyond the image,
- * frames with colors are white, others black.
+ * color frames are white and all other frames are black.
  */
 async function selectBands(raster: Raster, { columns, rows, samples, band, range, bits }: BandSelection): Promise<Raster> {
   const { width, height, bands, data } = raster;
-  const isFrameAlready = width === columns && height === rows && bands === samples && range === null;
-  if (isFrameAlready && (raster.dtype === 'uint8' || raster.dtype === 'uint16')) return raster;
-  const out = createRaster({ width: columns, height: rows, bands: samples, dtype: bits === 8 ? 'uint8' : 'uint16' });
-  const target = out.data;
+  const hasFrameForm = width === columns && height === rows && bands === samples && range === null;
+  if (hasFrameForm && (raster.dtype === 'uint8' || raster.dtype === 'uint16')) return raster;
+  const frameRaster = createRaster({ width: columns, height: rows, bands: samples, dtype: bits === 8 ? 'uint8' : 'uint16' });
+  const target = frameRaster.data;
   if (samples === 3 && (width < columns || height < rows)) target.fill(255);
   const [low, factor] = range === null ? [0, 1] : [range.low, range.high > range.low ? 65_535 / (range.high - range.low) : 0];
   const isUnscaled = range === null;
-  await forEachRange(Math.min(height, rows), Math.max(1, Math.ceil(pixelsAtOnce / columns)), (first, end) => {
-    for (let y = first; y < end; y++) {
-      let at = y * columns * samples;
-      for (let x = 0, from = y * width * bands + band; x < Math.min(width, columns); x++, from += bands) {
+  await forEachRange(Math.min(height, rows), Math.max(1, Math.ceil(pixelsAtOnce / columns)), (firstRow, endRow) => {
+    for (let y = firstRow; y < endRow; y++) {
+      let targetIndex = y * columns * samples;
+      for (let x = 0, sourceIndex = y * width * bands + band; x < Math.min(width, columns); x++, sourceIndex += bands) {
         for (let sample = 0; sample < samples; sample++) {
           // A raster with fewer bands than the frame, such as a gray label, has the same value in all samples.
-          const value = data[bands < samples ? from : from + sample]!;
-          target[at++] = isUnscaled ? value : scaleSample(value, low, factor);
+          const value = data[bands < samples ? sourceIndex : sourceIndex + sample]!;
+          target[targetIndex++] = isUnscaled ? value : scaleSample(value, low, factor);
         }
       }
     }
   });
-  return out;
+  return frameRaster;
 }
 
 /** A sample scaled to 16 bits; NaN becomes 0. */

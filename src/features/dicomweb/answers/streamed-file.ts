@@ -4,7 +4,7 @@ export interface StreamedFile {
   /** Number of pieces. */
   pieceCount: number;
   /**
-   * The start of a piece in bytes after the head. The start of the piece after the last is the length of all pieces. `null` if it is
+   * The start of a piece, in bytes after the head. For `pieceCount`, it is the total length of the pieces. `null` if the starts are
    * unknown in advance.
    */
   startOf: ((piece: number) => number) | null;
@@ -22,30 +22,30 @@ export async function* streamBytes(file: StreamedFile, start = 0, end = Infinity
   const { head, pieceCount, startOf, tail } = file;
   if (start < head.length) yield head.subarray(start, Math.min(end, head.length));
   const firstPiece = startOf === null || start <= head.length ? 0 : findPieceAt(startOf, pieceCount, start - head.length);
-  let at = head.length + (startOf?.(firstPiece) ?? 0);
-  let next: Promise<Uint8Array> | null = firstPiece < pieceCount && at < end ? file.makePiece(firstPiece) : null;
+  let pieceStart = head.length + (startOf?.(firstPiece) ?? 0);
+  let nextPiece: Promise<Uint8Array> | null = firstPiece < pieceCount && pieceStart < end ? file.makePiece(firstPiece) : null;
   try {
-    for (let number = firstPiece; next !== null; number++) {
-      const bytes: Uint8Array = await next;
-      next = null;
-      const pieceEnd = at + bytes.length;
-      if (number + 1 < pieceCount && pieceEnd < end) {
-        next = file.makePiece(number + 1);
+    for (let pieceIndex = firstPiece; nextPiece !== null; pieceIndex++) {
+      const bytes: Uint8Array = await nextPiece;
+      nextPiece = null;
+      const pieceEnd = pieceStart + bytes.length;
+      if (pieceIndex + 1 < pieceCount && pieceEnd < end) {
+        nextPiece = file.makePiece(pieceIndex + 1);
         // The next piece may fail while the bytes of this one are still being sent.
-        next.catch(() => undefined);
+        nextPiece.catch(() => undefined);
       }
-      if (pieceEnd > start) yield bytes.subarray(Math.max(0, start - at), Math.min(bytes.length, end - at));
-      at = pieceEnd;
+      if (pieceEnd > start) yield bytes.subarray(Math.max(0, start - pieceStart), Math.min(bytes.length, end - pieceStart));
+      pieceStart = pieceEnd;
     }
   } finally {
-    next?.catch(() => undefined);
+    nextPiece?.catch(() => undefined);
   }
-  if (at < end && tail.length > 0) yield tail.subarray(Math.max(0, start - at), Math.min(tail.length, end - at));
+  if (pieceStart < end && tail.length > 0) yield tail.subarray(Math.max(0, start - pieceStart), Math.min(tail.length, end - pieceStart));
 }
 
 /** The last piece that starts at or before a position, in bytes after the head. */
-function findPieceAt(startOf: (piece: number) => number, count: number, position: number): number {
-  let [low, high] = [0, count];
+function findPieceAt(startOf: (piece: number) => number, pieceCount: number, position: number): number {
+  let [low, high] = [0, pieceCount];
   while (low < high) {
     const middle = (low + high) >> 1;
     if (startOf(middle) > position) high = middle;

@@ -4,7 +4,7 @@ import { LargeImageError } from '../../../errors.js';
 export interface AcceptedType {
   /** In lower case, such as `image/jpeg`; for multipart answers the type of the parts. */
   type: string;
-  /** Whether it is requested as a part of `multipart/related`. */
+  /** Whether the type is requested for the parts of `multipart/related`. */
   isMultipart: boolean;
   /** The parameter `transfer-syntax`; `null` if there is none. */
   syntax: string | null;
@@ -36,8 +36,8 @@ function unquote(text: string): string {
 }
 
 /**
- * The types in the header `Accept`, or in the query parameter of that name, which takes precedence (PS3.18 8.3.3.1); preferred ones
- * first. No header means everything.
+ * The types in the header `Accept`, or in the query parameter of that name, which takes precedence (PS3.18 8.3.3.1). Preferred types
+ * come first. Without header and parameter, everything is accepted.
  *
  * @throws LargeImageError `bad-parameter` if the text is too long.
  */
@@ -51,15 +51,15 @@ export function parseAccept(header: string | undefined, parameter?: string): Acc
 }
 
 function parseEntry(entry: string): AcceptedType[] {
-  const [name = '', ...rest] = splitOutsideQuotes(entry, ';');
+  const [name = '', ...parameterTexts] = splitOutsideQuotes(entry, ';');
   const type = name.toLowerCase();
   if (!/^[\w.+*-]+\/[\w.+*-]+$/.test(type)) return [];
   const parameters = new Map(
-    rest.map((each): [string, string] => {
-      const equals = each.indexOf('=');
+    parameterTexts.map((parameterText): [string, string] => {
+      const equals = parameterText.indexOf('=');
       return equals < 0
-        ? [each.toLowerCase(), '']
-        : [each.slice(0, equals).trim().toLowerCase(), unquote(each.slice(equals + 1).trim())];
+        ? [parameterText.toLowerCase(), '']
+        : [parameterText.slice(0, equals).trim().toLowerCase(), unquote(parameterText.slice(equals + 1).trim())];
     }),
   );
   const weight = Number(parameters.get('q') ?? 1);
@@ -70,13 +70,13 @@ function parseEntry(entry: string): AcceptedType[] {
   return [{ type: (parameters.get('type') ?? '*/*').toLowerCase(), isMultipart: true, syntax, quality }];
 }
 
-/** Whether a type is one of those that an entry accepts. */
-export function matchesType(accepted: string, type: string): boolean {
-  if (accepted === '*/*' || accepted === type) return true;
-  return accepted.endsWith('/*') && type.startsWith(accepted.slice(0, -1));
+/** Whether a type matches an accepted type, which can have `*` as its second part or both parts. */
+export function matchesType(acceptedType: string, type: string): boolean {
+  if (acceptedType === '*/*' || acceptedType === type) return true;
+  return acceptedType.endsWith('/*') && type.startsWith(acceptedType.slice(0, -1));
 }
 
 /** @throws LargeImageError `not-acceptable` */
-export function throwNotAcceptable(what: string, offered: readonly string[]): never {
-  throw new LargeImageError('not-acceptable', `${what} is not available in an accepted form. Available: ${offered.join(', ')}.`);
+export function throwNotAcceptable(subject: string, availableForms: readonly string[]): never {
+  throw new LargeImageError('not-acceptable', `${subject} is not available in an accepted form. Available: ${availableForms.join(', ')}.`);
 }

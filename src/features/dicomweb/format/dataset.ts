@@ -91,10 +91,10 @@ export function toJson(attributes: Attributes, bulkRoot: string): DicomJson {
 }
 
 function jsonElement(vr: string, values: readonly AttributeValue[], bulkRoot: string): DicomJsonElement {
-  const [first] = values;
-  if (first instanceof BulkValue) return { vr, BulkDataURI: `${bulkRoot}/${first.path}` };
-  if (first instanceof Uint8Array) return { vr, InlineBinary: Buffer.from(first).toString('base64') };
-  if (values.length === 0 || (values.length === 1 && first === '')) return { vr };
+  const [firstValue] = values;
+  if (firstValue instanceof BulkValue) return { vr, BulkDataURI: `${bulkRoot}/${firstValue.path}` };
+  if (firstValue instanceof Uint8Array) return { vr, InlineBinary: Buffer.from(firstValue).toString('base64') };
+  if (values.length === 0 || (values.length === 1 && firstValue === '')) return { vr };
   return {
     vr,
     Value: values.map((value) => {
@@ -107,18 +107,18 @@ function jsonElement(vr: string, values: readonly AttributeValue[], bulkRoot: st
 
 /** Attributes in the form that the DICOM library writes. */
 function toLibraryForm(attributes: Attributes): Record<string, { vr: string; Value: unknown[] }> {
-  const dict: Record<string, { vr: string; Value: unknown[] }> = {};
+  const elementByTag: Record<string, { vr: string; Value: unknown[] }> = {};
   for (const [keyword, value] of Object.entries(attributes)) {
     if (value === undefined) continue;
     const { tag, vr } = requireAttribute(keyword);
-    dict[tag] = {
+    elementByTag[tag] = {
       vr,
       Value: listOf(value)
-        .filter((each) => each !== '')
-        .map((each) => libraryValue(vr, each)),
+        .filter((entry) => entry !== '')
+        .map((entry) => libraryValue(vr, entry)),
     };
   }
-  return dict;
+  return elementByTag;
 }
 
 function libraryValue(vr: string, value: AttributeValue): unknown {

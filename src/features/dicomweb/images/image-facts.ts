@@ -64,7 +64,7 @@ const maxMeasuredTiles = 1024;
 /**
  * Reads the properties of an image.
  *
- * @throws TileSourceError if it cannot be opened.
+ * @throws TileSourceError if the image cannot be opened.
  */
 export async function readFacts(
   images: Images,
@@ -111,12 +111,12 @@ async function readDicomFacts({ source }: BorrowedImage, signal?: AbortSignal): 
   if (files.length > maxDicomFiles) return { reason: `It has more than ${maxDicomFiles} files.` };
   const datasets: DicomJson[] = [];
   for (const file of files) {
-    const all = await file.json('', signal);
-    const stored = Object.fromEntries(Object.entries(all).filter(([tag]) => storedTags.has(tag)));
-    const [study, series, instance] = ['0020000D', '0020000E', '00080018'].map((tag) => stored[tag]?.Value?.[0]);
+    const allAttributes = await file.json('', signal);
+    const storedAttributes = Object.fromEntries(Object.entries(allAttributes).filter(([tag]) => storedTags.has(tag)));
+    const [study, series, instance] = ['0020000D', '0020000E', '00080018'].map((tag) => storedAttributes[tag]?.Value?.[0]);
     if (!study || !series || !instance) return { reason: 'Its files lack the identifiers of study, series or instance.' };
-    stored['00083002'] = { vr: 'UI', Value: [file.transferSyntax] };
-    datasets.push(stored);
+    storedAttributes['00083002'] = { vr: 'UI', Value: [file.transferSyntax] };
+    datasets.push(storedAttributes);
     if (isSliceOver()) await nextSlice(signal);
   }
   return { files: datasets };
@@ -171,14 +171,14 @@ async function storedLevelOfAllPlanes(
   positions: ImageFacts['positions'],
   signal?: AbortSignal,
 ): Promise<StoredLevel | null> {
-  let first: StoredLevel | null = null;
+  let firstPlaneLevel: StoredLevel | null = null;
   for (const frame of positions.flatMap(({ frames }) => frames)) {
     const planeLevel = (await source.storedLevel?.({ level, frame }, signal && { signal })) ?? null;
-    first ??= planeLevel;
-    if (planeLevel === null || planeLevel.encoding !== first?.encoding || planeLevel.colors !== first.colors) return null;
+    firstPlaneLevel ??= planeLevel;
+    if (planeLevel === null || planeLevel.encoding !== firstPlaneLevel?.encoding || planeLevel.colors !== firstPlaneLevel.colors) return null;
     if (isSliceOver()) await nextSlice(signal);
   }
-  return first;
+  return firstPlaneLevel;
 }
 
 function compressionRatio(level: StoredLevel, tileBytes: number): number {
@@ -241,9 +241,9 @@ function attributesFromProperties(internal: Readonly<Record<string, unknown>>): 
   }
   const vendor = manufacturerByVendor[textOf(openslide['openslide.vendor'])];
   if (vendor !== undefined) attributes.Manufacturer ??= vendor;
-  const acquired =
+  const acquisitionTime =
     aperioDateTime(textOf(openslide['aperio.Date']), textOf(openslide['aperio.Time'])) ?? tiffDateTime(textOf(tiff.datetime));
-  if (acquired !== null) attributes.AcquisitionDateTime = acquired;
+  if (acquisitionTime !== null) attributes.AcquisitionDateTime = acquisitionTime;
   return attributes;
 }
 

@@ -24,7 +24,7 @@ const studyKeySetting = 'large_image.dicomweb_study_key';
 /** Version of the records. Incremented when this code makes them differently. */
 const recordVersion = 3;
 /** Maximum number of images that the background work opens at the same time. */
-const maxOpening = 2;
+const maxOpenImages = 2;
 /** Number of images that are compared with their records at a time. */
 const pageSize = 500;
 /** Number of changed images that a search waits for; if there are more, it answers with the existing records. */
@@ -47,7 +47,7 @@ export interface IndexParts {
   model: ImageRecordModel;
 }
 
-/** The parsed settings that map metadata to attributes. */
+/** The parsed settings that say how metadata become attributes. */
 interface MetadataSettings {
   /** The mapping as text, as stored in the setting. */
   mappingText: string;
@@ -71,7 +71,7 @@ export class ImageIndex {
 
   constructor(private readonly parts: IndexParts) {}
 
-  /** Follows changes of items, files and settings. @param onClose registers the steps that stop this. */
+  /** Follows changes of items, files and settings. @param onClose registers the steps that stop following. */
   followChanges(onClose: OnClose): void {
     const { core, settings } = this.parts;
     const { events, records } = core;
@@ -165,7 +165,7 @@ export class ImageIndex {
     return record;
   }
 
-  /** Whether a record matches the item, its file and the settings. May be answered from caches. */
+  /** Whether a record matches the item, its file and the settings. The answer may come from caches. */
   async isCurrent(item: ItemRecord, { state, mapping }: ImageRecord): Promise<boolean> {
     const { images, settings } = this.parts;
     if (item.largeImage?.fileId === undefined || mapping !== (await this.#loadMetadataSettings(settings)).hash) return false;
@@ -193,9 +193,9 @@ export class ImageIndex {
     const studyKey = plainText(await settings.get(studyKeySetting)) ?? '';
     if (this.#lastMetadataSettings?.mappingText === mappingText && this.#lastMetadataSettings.studyKey === studyKey)
       return this.#lastMetadataSettings;
-    const stored = mappingText === '' ? {} : (JSON.parse(mappingText) as Record<string, unknown>);
+    const parsedMapping = mappingText === '' ? {} : (JSON.parse(mappingText) as Record<string, unknown>);
     const keyByAttribute: MetadataMapping = Object.fromEntries(
-      Object.entries(stored).filter(([, key]) => typeof key === 'string'),
+      Object.entries(parsedMapping).filter(([, key]) => typeof key === 'string'),
     );
     const hash = createHash('sha256').update(JSON.stringify([mappingText, studyKey]));
     this.#lastMetadataSettings = { mappingText, hash: hash.digest('hex').slice(0, 16), keyByAttribute, studyKey };
@@ -267,8 +267,8 @@ export class ImageIndex {
     while (this.#changedIds.size > 0 && !this.#closing.signal.aborted) {
       // Copying all ids for every two images would be slow when 100,000 have changed.
       const ids: string[] = [];
-      for (const id of this.#changedIds) if (ids.push(id) >= maxOpening) break;
-      await mapConcurrently(ids, maxOpening, async (id) => {
+      for (const id of this.#changedIds) if (ids.push(id) >= maxOpenImages) break;
+      await mapConcurrently(ids, maxOpenImages, async (id) => {
         this.#changedIds.delete(id);
         await this.#refresh(id).catch((err: unknown) => {
           if (!this.#closing.signal.aborted) core.logger.warn({ err, itemId: id }, 'DicomWeb:Image:Failed');
@@ -292,7 +292,7 @@ export class ImageIndex {
     for (let after: ItemRecord | null = null; ;) {
       const page: ItemRecord[] = await records.markers.findPage({ after, limit: pageSize });
       const inputsKeyById = await model.findInputsKeys(page.map(({ id }) => id));
-      await mapConcurrently(page, maxOpening, async (item) => {
+      await mapConcurrently(page, maxOpenImages, async (item) => {
         signal.throwIfAborted();
         const state = await this.stateOf(item);
         if (inputsKeyById.get(item.id) === inputsKey({ state, mapping, changed: item.changed })) return;

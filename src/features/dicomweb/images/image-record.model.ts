@@ -48,8 +48,8 @@ for (const key of indexedKeys) schema.index({ [`keys.${key}`]: 1, study: 1, _id:
 export class ImageRecordModel {
   readonly #model: Model<StoredRecord>;
 
-  constructor(own: OwnCollections) {
-    this.#model = own.model('LargeImageDicomImage', 'dicom_image', schema);
+  constructor(ownCollections: OwnCollections) {
+    this.#model = ownCollections.model('LargeImageDicomImage', 'dicom_image', schema);
   }
 
   async createIndexes(): Promise<void> {
@@ -97,8 +97,8 @@ export class ImageRecordModel {
    * @param base the base in the UID; `null` if the UID was not made by this server.
    */
   async findByUid(uid: string, base: string | null, limit: number): Promise<ImageRecord[]> {
-    const ofStudy = await this.#find({ study: uid, reason: null }, limit);
-    if (ofStudy.length > 0) return ofStudy;
+    const studyRecords = await this.#find({ study: uid, reason: null }, limit);
+    if (studyRecords.length > 0) return studyRecords;
     return this.#find({ ...(base === null ? { uids: uid } : { base }), reason: null }, limit);
   }
 
@@ -120,9 +120,9 @@ export class ImageRecordModel {
     const cursor = this.#model.find({ $and: conditions }).sort(order).limit(limit);
     const docs = await readInSlices<StoredRecord>(cursor.lean() as never);
     const { key } = condition ?? { key: 'study' as const };
-    return docs.map(({ _id: id, ...rest }) => ({
-      record: { ...rest, id },
-      position: { key: key === 'study' ? rest.study : (rest.keys?.[key] ?? ''), study: rest.study, id },
+    return docs.map(({ _id: id, ...fields }) => ({
+      record: { ...fields, id },
+      position: { key: key === 'study' ? fields.study : (fields.keys?.[key] ?? ''), study: fields.study, id },
     }));
   }
 

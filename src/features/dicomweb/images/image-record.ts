@@ -44,7 +44,7 @@ export interface ImageRecord {
   state: string;
   /** When the item was last changed, in milliseconds. */
   changed: number;
-  /** Names the settings by which `values` and `study` were read from the metadata. */
+  /** Hash of the settings by which `values` and `study` were read from the metadata. */
   mapping: string;
   /** The reason why the image is not offered; `null` if it is. */
   reason: string | null;

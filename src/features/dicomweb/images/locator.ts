@@ -19,9 +19,9 @@ import { seriesOf, type InstancePlan, type SeriesPlan } from './structure.js';
 
 /** Maximum number of images of one study that are considered. */
 const maxImages = 1000;
-/** How long the records of a UID are cached, in milliseconds, and for how many UIDs. */
+/** How long the records of a UID are cached, in milliseconds, and for how many UIDs at most. */
 const [lifetimeMs, maxUids] = [2000, 5000];
-/** Number of images whose series are remembered. */
+/** Maximum number of images whose series are cached. */
 const maxSeriesPlans = 100;
 
 /** An instance that is made from an image. */
@@ -114,17 +114,17 @@ export class ImageLocator {
   }
 
   async #findRecordsByUid(uid: string): Promise<ImageRecord[]> {
-    const cached = this.#recordsByUid.get(uid, async () => ({
+    const recordsOrPromise = this.#recordsByUid.get(uid, async () => ({
       records: await this.parts.model.findByUid(uid, baseOf(uid), maxImages),
     }));
-    const { records } = cached instanceof Promise ? await cached : cached;
+    const { records } = recordsOrPromise instanceof Promise ? await recordsOrPromise : recordsOrPromise;
     if (records.length > 0) return records;
     // The UID may belong to an image that has just been added.
     await this.parts.index.waitUntilSettled();
     return this.parts.model.findByUid(uid, baseOf(uid), maxImages);
   }
 
-  /** @returns `null` if the image is not shown or no longer available. @throws AccessDeniedError */
+  /** Loads the image of a record. @returns `null` if the image is not shown or no longer available. @throws AccessDeniedError */
   async #loadReadable(
     cachedRecord: ImageRecord,
     { caller, shows }: Visibility,

@@ -26,12 +26,12 @@ export function mappedValues(metadata: unknown, mapping: MetadataMapping): Parti
 export function valueAt(metadata: unknown, path: string): unknown {
   if (typeof metadata === 'object' && metadata !== null && Object.hasOwn(metadata, path))
     return (metadata as Record<string, unknown>)[path];
-  let current = metadata;
+  let currentValue = metadata;
   for (const name of path.split('.')) {
-    if (typeof current !== 'object' || current === null || !Object.hasOwn(current, name)) return undefined;
-    current = (current as Record<string, unknown>)[name];
+    if (typeof currentValue !== 'object' || currentValue === null || !Object.hasOwn(currentValue, name)) return undefined;
+    currentValue = (currentValue as Record<string, unknown>)[name];
   }
-  return current;
+  return currentValue;
 }
 
 /** The text of a value; `null` for objects and similar values. */
@@ -51,13 +51,13 @@ function formatValue(keyword: MappedAttribute, value: unknown): string | null {
   if (vr === 'DS') return Number.isFinite(Number(text)) ? decimalText(Number(text)) : null;
   if (vr === 'CS') return /^[A-Z\d _]{1,16}$/.test(text.toUpperCase()) ? text.toUpperCase() : null;
   // A backslash separates values, and other control characters have no meaning in most representations.
-  const clean = text.replaceAll(/[\\\p{Cc}]/gu, ' ');
-  return clean.slice(0, maxLengthByRepresentation[vr] ?? 64);
+  const cleanText = text.replaceAll(/[\\\p{Cc}]/gu, ' ');
+  return cleanText.slice(0, maxLengthByRepresentation[vr] ?? 64);
 }
 
 /** Millimeters per pixel as text, from one number, or from two: between rows, and between columns. */
 function formatSpacing(value: unknown): string | null {
-  const [y, x = y] = [value].flat().map((each) => Number(plainText(each) ?? Number.NaN));
+  const [y, x = y] = [value].flat().map((entry) => Number(plainText(entry) ?? Number.NaN));
   return y !== undefined && x !== undefined && y > 0 && x > 0 && Number.isFinite(x * y)
     ? `${decimalText(y)}\\${decimalText(x)}`
     : null;
@@ -70,8 +70,8 @@ function formatDateOrTime(vr: 'DA' | 'TM' | 'DT', text: string): string | null {
   const [, year, month, day, hour, minute, second = '00'] = parts;
   const date = year === undefined ? '' : `${year}${month}${day}`;
   const time = hour === undefined ? '' : `${hour}${minute}${second}`;
-  const formatted = { DA: date, TM: time, DT: date === '' ? '' : date + time }[vr];
+  const formattedText = { DA: date, TM: time, DT: date === '' ? '' : date + time }[vr];
   const isDateValid = date === '' || (Number(month) >= 1 && Number(month) <= 12 && Number(day) >= 1 && Number(day) <= 31);
   const isTimeValid = time === '' || (Number(hour) < 24 && Number(minute) < 60 && Number(second) <= 60);
-  return formatted !== '' && isDateValid && isTimeValid ? formatted : null;
+  return formattedText !== '' && isDateValid && isTimeValid ? formattedText : null;
 }

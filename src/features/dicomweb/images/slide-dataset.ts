@@ -7,11 +7,14 @@ import type { ImageFacts } from './image-facts.js';
 import { bitsOf, isColor, opticalPaths, type InstancePlan, type OpticalPath, type SeriesPlan } from './structure.js';
 
 export const slideClassUid = '1.2.840.10008.5.1.4.1.1.77.1.6';
-/** Stands in for values that the standard requires and neither file nor metadata contain. */
+/** Stands in for values that the standard requires, but that neither the file nor the metadata contain. */
 export const unknownText = 'Unknown';
 /** Assumed thickness of the specimen in millimeters, which no file contains. */
 const thicknessMm = 0.001;
-/** Length of the shorter side of a glass slide in millimeters. Files do not state the scale of labels and overviews, so their shorter side is assumed to have this length. */
+/**
+ * Length of the shorter side of a glass slide in millimeters. Files do not state the scale of labels and overviews, so their shorter
+ * side is assumed to have this length.
+ */
 const glassWidthMm = 25;
 
 /** A code as an item of a sequence. */
@@ -73,7 +76,7 @@ function specimenAttributes({ values, base }: ImageRecord): Attributes {
   };
 }
 
-/** Description of a series: from the metadata, or the name of the item, with the position. */
+/** Description of a series: the one in the metadata, or else the name of the item, followed by the label of the position. */
 export function seriesDescription({ values, name }: ImageRecord, label: string): string {
   const text = values.SeriesDescription ?? name;
   return [text, label]
@@ -174,7 +177,7 @@ export function pixelAttributes(facts: ImageFacts, plan: InstancePlan, syntax: s
     BurnedInAnnotation: content.kind === 'associated' && content.flavor !== 'THUMBNAIL' ? 'YES' : 'NO',
     ...(samples === 1 && { PresentationLUTShape: 'IDENTITY', RescaleIntercept: 0, RescaleSlope: 1 }),
     LossyImageCompression: compressions.length > 0 ? '01' : '00',
-    // Successive compressions are several values.
+    // Each of several successive compressions has its own value.
     ...(compressions.length > 0 && {
       LossyImageCompressionRatio: compressions.map(({ ratio }) => decimalText(ratio)),
       LossyImageCompressionMethod: compressions.map(({ method }) => method),
@@ -186,7 +189,7 @@ export function pixelAttributes(facts: ImageFacts, plan: InstancePlan, syntax: s
   };
 }
 
-/** Stands in for an unknown compression ratio, such as that of frames that are encoded here. */
+/** Stands in for an unknown compression ratio, such as that of frames that this server encodes. */
 const assumedRatio = 10;
 
 /** Terms of DICOM for lossy codecs (PS3.3 C.7.6.1.1.5.1), and similar terms for codecs that DICOM does not name. */
@@ -280,7 +283,7 @@ function opticalPathItems(facts: ImageFacts, plan: InstancePlan, profile: Uint8A
 
 function illuminationColor({ color }: OpticalPath, isBrightfield: boolean): Attributes {
   if (isBrightfield || color === null) return codeItem('414298005', 'SCT', 'Full Spectrum');
-  const [red, green, blue] = [1, 3, 5].map((at) => Number.parseInt(color.slice(at, at + 2), 16)) as [number, number, number];
+  const [red, green, blue] = [1, 3, 5].map((start) => Number.parseInt(color.slice(start, start + 2), 16)) as [number, number, number];
   const brightest = Math.max(red, green, blue);
   if (brightest === blue && blue > red && blue > green) return codeItem('405738005', 'SCT', 'Blue');
   if (brightest === green && green > red) return codeItem('371246006', 'SCT', 'Green');

@@ -14,24 +14,25 @@ type InstanceContent =
 export interface InstancePlan {
   uid: string;
   seriesUid: string;
-  /** Number in its series, from 1. */
+  /** The instance's number in its series, from 1. */
   number: number;
-  /** Number of its position, from 0. The number of its series is one higher. */
+  /** Index of the position that the instance shows. The number of the instance's series is one higher. */
   position: number;
-  /** The second number of its UID; the first is the position. */
+  /** The second of the two numbers in the UID; the first one is the position. */
   ordinal: number;
   content: InstanceContent;
-  /** Size of a frame, and of the whole instance, in pixels. */
+  /** Width and height of a frame, in pixels. */
   columns: number;
   rows: number;
+  /** Width and height of the whole instance, in pixels. */
   matrixColumns: number;
   matrixRows: number;
   /** Number of frames of one optical path. */
   tilesPerPath: number;
-  /** The optical paths of the frames, by their numbers in the image. */
+  /** The optical paths that the frames show, as indices of {@link opticalPaths}. */
   paths: readonly number[];
   samples: 1 | 3;
-  /** The encoding of the stored tiles that are sent unchanged as its frames; `null` if its frames are not stored tiles. */
+  /** The encoding of the stored tiles that are sent unchanged as frames; `null` if the frames are not stored tiles. */
   stored: Pick<StoredLevel, 'encoding' | 'colors'> | null;
   /** The lossy compression of the samples in the file; `null` if there was none. The ratio is `null` if it is unknown. */
   lossy: { codec: LossyCodec; ratio: number | null } | null;
@@ -39,14 +40,14 @@ export interface InstancePlan {
   syntaxes: readonly string[];
 }
 
-/** One series: the levels of a position. */
+/** One series: all instances for one position. */
 export interface SeriesPlan {
   uid: string;
   number: number;
   label: string;
-  /** The contents of the instances, available without making the instances. */
+  /** The contents of the instances, known without making the instances. */
   readonly contents: readonly InstanceContent[];
-  /** Made when they are first needed, because an image can have thousands of series. */
+  /** The instances are made when they are first needed, because an image can have thousands of series. */
   readonly instances: readonly InstancePlan[];
 }
 
@@ -112,13 +113,13 @@ export function declaredRange({
   return 'unknown';
 }
 
-/** The series of an image, and the instances of each. Associated images belong to the first series. */
+/** The series of an image with their instances. Associated images belong to the first series. */
 export function seriesOf(base: string, facts: ImageFacts): SeriesPlan[] {
   // Plans are made when needed: a search counts the instances of many images, but needs the plans of few.
   let levelPlans: PlanWithoutPosition[] | null = null;
   const associatedPlans = planAssociated(facts);
   const sharedContents = listLevelContents(facts);
-  const contentsOfFirst = [...sharedContents, ...associatedPlans.map(({ content }) => content)];
+  const contentsOfFirstSeries = [...sharedContents, ...associatedPlans.map(({ content }) => content)];
   return facts.positions.map(({ label }, position) => {
     const uid = uidOf(base, 'series', position);
     let plans: readonly InstancePlan[] | null = null;
@@ -136,7 +137,7 @@ export function seriesOf(base: string, facts: ImageFacts): SeriesPlan[] {
       uid,
       number: position + 1,
       label,
-      contents: position === 0 ? contentsOfFirst : sharedContents,
+      contents: position === 0 ? contentsOfFirstSeries : sharedContents,
       get instances() {
         return (plans ??= makePlans());
       },

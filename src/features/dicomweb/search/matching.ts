@@ -16,12 +16,12 @@ function meetsOne(dataset: DicomJson, { path, vr, values }: AttributeCondition, 
   return texts.some((text) => values.some((pattern) => fitsValue(text, pattern, vr, isFuzzy)));
 }
 
-function elementsAt(dataset: DicomJson, [tag, ...rest]: readonly string[]): DicomJsonElement[] {
+function elementsAt(dataset: DicomJson, [tag, ...innerTags]: readonly string[]): DicomJsonElement[] {
   const element = tag === undefined ? undefined : dataset[tag];
   if (element === undefined) return [];
-  if (rest.length === 0) return [element];
+  if (innerTags.length === 0) return [element];
   return (element.Value ?? []).flatMap((item) =>
-    typeof item === 'object' && item !== null ? elementsAt(item as DicomJson, rest) : [],
+    typeof item === 'object' && item !== null ? elementsAt(item as DicomJson, innerTags) : [],
   );
 }
 
@@ -52,7 +52,7 @@ function fitsName(name: string, pattern: string, isFuzzy: boolean): boolean {
   return pattern
     .split(/[\s^=,*?]+/)
     .filter((word) => word !== '')
-    .every((word) => words.some((each) => each.startsWith(word)));
+    .every((word) => words.some((nameWord) => nameWord.startsWith(word)));
 }
 
 /**
@@ -60,27 +60,27 @@ function fitsName(name: string, pattern: string, isFuzzy: boolean): boolean {
  * with it.
  */
 function isInRange(text: string, pattern: string): boolean {
-  const clean = text.replaceAll(':', '');
+  const textWithoutColons = text.replaceAll(':', '');
   const [from = '', to] = pattern.replaceAll(':', '').split('-');
-  if (to === undefined) return clean === from;
-  return clean !== '' && (from === '' || clean >= from) && (to === '' || clean.slice(0, to.length) <= to);
+  if (to === undefined) return textWithoutColons === from;
+  return textWithoutColons !== '' && (from === '' || textWithoutColons >= from) && (to === '' || textWithoutColons.slice(0, to.length) <= to);
 }
 
 /** Whether a text matches a pattern of `*` and `?`. The time grows at most with the product of both lengths. */
 function fitsPattern(text: string, pattern: string): boolean {
-  let [patternAt, starAt, resumeAt, i] = [0, -1, 0, 0];
-  while (i < text.length) {
-    if (patternAt < pattern.length && pattern[patternAt] === '*') {
-      starAt = patternAt++;
-      resumeAt = i;
-    } else if (patternAt < pattern.length && (pattern[patternAt] === '?' || pattern[patternAt] === text[i])) {
-      patternAt += 1;
-      i += 1;
-    } else if (starAt >= 0) {
-      patternAt = starAt + 1;
-      i = ++resumeAt;
+  let [patternIndex, starIndex, resumeIndex, textIndex] = [0, -1, 0, 0];
+  while (textIndex < text.length) {
+    if (patternIndex < pattern.length && pattern[patternIndex] === '*') {
+      starIndex = patternIndex++;
+      resumeIndex = textIndex;
+    } else if (patternIndex < pattern.length && (pattern[patternIndex] === '?' || pattern[patternIndex] === text[textIndex])) {
+      patternIndex += 1;
+      textIndex += 1;
+    } else if (starIndex >= 0) {
+      patternIndex = starIndex + 1;
+      textIndex = ++resumeIndex;
     } else return false;
   }
-  while (pattern[patternAt] === '*') patternAt += 1;
-  return patternAt === pattern.length;
+  while (pattern[patternIndex] === '*') patternIndex += 1;
+  return patternIndex === pattern.length;
 }

@@ -6,8 +6,9 @@ import { attributeByTag, attributeOf } from '../format/dataset.js';
 export interface AttributeCondition {
   /** Tags from the outermost sequence on. */
   path: readonly string[];
+  /** Value representation of the attribute. */
   vr: string;
-  /** The attribute must match one of these values; empty if everything matches. */
+  /** Values, one of which the attribute must match. If the list is empty, everything matches. */
   values: readonly string[];
 }
 
@@ -28,7 +29,7 @@ const maxConditions = 100;
 const maxValues = 1000;
 const maxValueLength = 1024;
 
-/** Query parameters that are no part of a search, and are read elsewhere. */
+/** Query parameters that are not part of the search, because other code reads them. */
 const ignoredNames = new Set(['token', 'access_token', 'accept', 'charset']);
 
 /** Representations whose value can be a list of values. */
@@ -110,11 +111,11 @@ function unknownAttributeError(name: string): BadParameterError {
   return new BadParameterError(`"${shortName}" is neither a DICOM attribute nor a search parameter.`);
 }
 
-function parseCondition(name: string, sentValues: readonly string[]): AttributeCondition {
+function parseCondition(name: string, parameterValues: readonly string[]): AttributeCondition {
   const { path, vr } = parseAttributePath(name);
   const values = listRepresentations.has(vr)
-    ? sentValues.flatMap((value) => value.split(/[,\\]/)).map((value) => value.trim())
-    : sentValues;
+    ? parameterValues.flatMap((value) => value.split(/[,\\]/)).map((value) => value.trim())
+    : parameterValues;
   if (values.length > maxValues) throw tooManyConditionsError();
   const tooLongValue = values.find((value) => value.length > maxValueLength);
   if (tooLongValue !== undefined) throw new BadParameterError(`A value of ${name} is longer than ${maxValueLength} characters.`);

@@ -18,7 +18,7 @@ import { frameSyntaxes, seriesOf, type InstancePlan, type SeriesPlan } from '../
 export interface SeriesRow {
   uid: string;
   modality: string;
-  /** Made only when needed, because a search of studies needs none. */
+  /** Makes the attributes only when needed, because a search for studies does not need them. */
   makeAttributes: () => DicomJson;
   /** Number of instances, known without calling `makeInstances`. */
   instanceCount: number;
@@ -29,7 +29,7 @@ export interface SeriesRow {
 interface InstanceRow {
   uid: string;
   makeAttributes: () => DicomJson;
-  /** All attributes, made only when a request asks for further ones. */
+  /** Makes all attributes, which is needed only if a request asks for more than the usual ones. */
   makeAllAttributes: () => DicomJson;
 }
 
@@ -61,15 +61,15 @@ export function studyJson(record: ImageRecord): DicomJson {
   return toJson({ SpecificCharacterSet: 'ISO_IR 192', ...studyAttributes(record) }, '');
 }
 
-/** The series of an image, without its annotations. @param withAssociated whether to include label and overview. */
-export function seriesRowsOfImage(record: ImageRecord, withAssociated: boolean): SeriesRow[] {
+/** The series of an image, without its annotations. @param includesAssociated whether to include label and overview. */
+export function seriesRowsOfImage(record: ImageRecord, includesAssociated: boolean): SeriesRow[] {
   const { facts, dicom } = record;
   if (dicom !== null)
-    return seriesRowsOfFiles(withAssociated ? dicom.files : dicom.files.filter((file) => !isAssociatedFile(file)));
+    return seriesRowsOfFiles(includesAssociated ? dicom.files : dicom.files.filter((file) => !isAssociatedFile(file)));
   if (facts === null) return [];
   const recordWithFacts = { ...record, facts };
   return seriesOf(record.base, facts).map((series) => {
-    const isVisible = ({ kind }: InstancePlan['content']) => withAssociated || kind === 'level';
+    const isVisible = ({ kind }: InstancePlan['content']) => includesAssociated || kind === 'level';
     const makeInstances = () =>
       series.instances.filter(({ content }) => isVisible(content)).map((plan) => slideRow(recordWithFacts, series, plan));
     const seriesAttributes = (): Attributes => ({
@@ -113,14 +113,14 @@ function slideRow(record: ImageRecord & { facts: ImageFacts }, series: SeriesPla
 }
 
 function seriesRowsOfFiles(files: readonly DicomJson[]): SeriesRow[] {
-  const series = new Map<string, DicomJson[]>();
+  const filesBySeries = new Map<string, DicomJson[]>();
   for (const file of files) {
     const uid = valueText(file, '0020000E');
-    const seriesFiles = series.get(uid) ?? [];
-    series.set(uid, seriesFiles);
+    const seriesFiles = filesBySeries.get(uid) ?? [];
+    filesBySeries.set(uid, seriesFiles);
     seriesFiles.push(file);
   }
-  return [...series].map(([uid, seriesFiles]) => ({
+  return [...filesBySeries].map(([uid, seriesFiles]) => ({
     uid,
     modality: valueText(seriesFiles[0], '00080060'),
     makeAttributes: () => pickTags(seriesFiles[0]!, seriesTags),

@@ -61,7 +61,7 @@ export interface SearchRequest {
 /** An image that the caller can read. */
 interface FoundImage {
   record: ImageRecord;
-  /** Makes its series, including those of readable annotations. Called only when needed: results that the offset skips need none. */
+  /** Makes the series of the image and of its readable annotations. Results that the offset skips do not need them. */
   makeSeries: () => SeriesRow[];
 }
 
@@ -184,7 +184,7 @@ export class ImageSearch {
     return null;
   }
 
-  /** Yields those of the images that the caller can read, with current records. */
+  /** Yields the images that the caller can read, with current records. */
   async *#filterReadable(
     records: readonly ImageRecord[],
     request: SearchRequest,
@@ -208,10 +208,10 @@ export class ImageSearch {
         ? imageRecord
         : await index.loadCurrentRecord(item, imageRecord).catch(ignoreUnreadable);
       if (record === null || record.reason !== null) continue;
-      const withAssociated = await visibility.showsAssociated(item);
+      const includesAssociated = await visibility.showsAssociated(item);
       const annotationRows = (annotationCounts.get(item.id) ?? 0) > 0 ? await this.#annotationSeriesRows(record, caller) : [];
       const makeSeries = () => [
-        ...seriesRowsOfImage(record, withAssociated).filter(({ instanceCount }) => instanceCount > 0),
+        ...seriesRowsOfImage(record, includesAssociated).filter(({ instanceCount }) => instanceCount > 0),
         ...annotationRows,
       ];
       yield { record, makeSeries };
@@ -275,9 +275,9 @@ function createKeyCondition(
   kind: 'equals' | 'prefix' | 'range',
 ): KeyCondition | null {
   const foldedValues = vr === 'PN' ? values.map(foldName) : values;
-  const [first = ''] = foldedValues;
+  const [firstValue = ''] = foldedValues;
   if (vr === 'DA') {
-    const [from = '', to] = first.split('-');
+    const [from = '', to] = firstValue.split('-');
     if (values.length > 1) return null;
     if (to === undefined) return kind === 'equals' ? { key, equals: [from] } : null;
     return kind === 'range' ? { key, ...(from !== '' && { from }), ...(to !== '' && { to: `${to}\u{10ffff}` }) } : null;
@@ -285,7 +285,7 @@ function createKeyCondition(
   if (kind === 'equals')
     return foldedValues.every((value) => !/[*?]/.test(value)) && vr !== 'PN' ? { key, equals: foldedValues } : null;
   if (kind !== 'prefix' || values.length > 1) return null;
-  const prefix = first.slice(0, first.search(/[*?]|$/));
+  const prefix = firstValue.slice(0, firstValue.search(/[*?]|$/));
   return prefix === '' ? null : { key, prefix };
 }
 
@@ -295,13 +295,13 @@ async function* makeRows(
   { level, query, root, signal }: SearchRequest,
   conditions: readonly AttributeCondition[],
 ): AsyncGenerator<DicomJson> {
-  const [first] = images;
-  if (first === undefined) return;
-  const { study } = first.record;
+  const [firstImage] = images;
+  if (firstImage === undefined) return;
+  const { study } = firstImage.record;
   const allSeries = images.flatMap(({ makeSeries }) => makeSeries());
   const url = `${root}/studies/${study}`;
   const studyRow: DicomJson = {
-    ...studyJson(first.record),
+    ...studyJson(firstImage.record),
     '00080056': { vr: 'CS', Value: ['ONLINE'] },
     '00080061': { vr: 'CS', Value: [...new Set(allSeries.map(({ modality }) => modality))] },
     '00081190': { vr: 'UR', Value: [url] },
@@ -309,12 +309,12 @@ async function* makeRows(
     '00201208': { vr: 'IS', Value: [allSeries.reduce((sum, { instanceCount }) => sum + instanceCount, 0)] },
   };
   const isMatch = (row: DicomJson) => meetsAll(row, conditions, query.isFuzzy);
-  /** Whether a row meets all conditions. If it lacks the attribute of one, it must meet them together with one of its instances. */
+  /** Whether a row meets all conditions. If it lacks an attribute, one of its instances and the row must meet all conditions together. */
   const fitsWithInstance = async (row: DicomJson, series: readonly SeriesRow[]): Promise<boolean> => {
     if (conditions.every((condition) => hasAttributeOf(row, condition))) return isMatch(row);
-    for (const each of series) {
-      const attributesAboveInstance = { ...each.makeAttributes(), ...row };
-      for (const instance of each.makeInstances()) {
+    for (const seriesToTry of series) {
+      const attributesAboveInstance = { ...seriesToTry.makeAttributes(), ...row };
+      for (const instance of seriesToTry.makeInstances()) {
         if (isMatch({ ...instance.makeAllAttributes(), ...attributesAboveInstance })) return true;
         if (isSliceOver()) await nextSlice(signal);
       }
@@ -346,11 +346,11 @@ async function* makeRows(
         ...instance.makeAttributes(),
         '00081190': { vr: 'UR', Value: [`${url}/series/${series.uid}/instances/${instance.uid}`] },
       };
-      const needsAll =
+      const needsAllAttributes =
         query.include === 'all' ||
         query.include.size > 0 ||
         !conditions.every((condition) => hasAttributeOf(instanceRow, condition));
-      const fullRow = needsAll ? { ...instance.makeAllAttributes(), ...instanceRow } : instanceRow;
+      const fullRow = needsAllAttributes ? { ...instance.makeAllAttributes(), ...instanceRow } : instanceRow;
       if (isMatch(fullRow)) yield makeResultRow(instanceRow, fullRow, query);
       if (isSliceOver()) await nextSlice(signal);
     }
@@ -375,7 +375,7 @@ function makeResultRow(row: DicomJson, fullRow: DicomJson, { include }: SearchQu
 /** Collects the rows of a page. */
 class ResultPage {
   readonly #rows: DicomJson[] = [];
-  #skipped = 0;
+  #skippedCount = 0;
   #hasMore = false;
 
   constructor(private readonly query: Pick<SearchQuery, 'limit' | 'offset'>) {}
@@ -386,12 +386,12 @@ class ResultPage {
 
   /** Whether the offset skips the next result. */
   get isSkipping(): boolean {
-    return this.#skipped < this.query.offset;
+    return this.#skippedCount < this.query.offset;
   }
 
   /** Skips a result because of the offset. */
   skip(): void {
-    this.#skipped += 1;
+    this.#skippedCount += 1;
   }
 
   /** @returns false if the page is complete and another result follows. */
