@@ -12,7 +12,7 @@ export interface PeerRequestHandlers {
   forgetFile(fileId: string): void;
 }
 
-/** How long other processes may take to answer, in milliseconds, so that one that hangs does not delay everything. */
+/** How long other processes may take to answer, in milliseconds, so that a process that hangs does not delay everything. */
 const responseTimeoutMs = 1000;
 
 interface PeerRequest {
@@ -21,7 +21,7 @@ interface PeerRequest {
   /** Identifies the request in its responses. */
   id: string;
   fileId?: string;
-  /** The value of the counter after this clearing. */
+  /** The number of clearings, including the one that this request announces. */
   generation?: number;
 }
 
@@ -31,8 +31,8 @@ interface PeerResponse {
 }
 
 /**
- * Connects the caches of processes that share a Redis and a namespace. A counter in Redis says how often caches were cleared. From
- * it, a process that was disconnected during a clearing learns that it has to clear its own caches when it is connected again.
+ * Connects the caches of processes that share a Redis and a namespace. Redis counts how often caches were cleared. If the number has
+ * changed while a process was disconnected, the process clears its own caches when it is connected again.
  */
 export class CachePeers {
   readonly #connection: RedisConnection;
@@ -43,7 +43,7 @@ export class CachePeers {
   readonly #clearCountKey: string;
   readonly #onResponseById = new Map<string, (response: PeerResponse) => void>();
   readonly #stopListening: () => void;
-  /** The last known value of the counter. */
+  /** The last known number of clearings. */
   #clearCount: number | null = null;
   /** Whether the other processes must clear their caches as soon as Redis is back. */
   #mustClearOthers = false;
@@ -140,13 +140,13 @@ export class CachePeers {
     return this.#connection.run((redis) => redis.publish(this.#allChannel, JSON.stringify(message)));
   }
 
-  /** Asks the other processes. @returns the responses of all that got the request, or those that came in time. */
+  /** Asks the other processes. @returns the responses that arrive in time. */
   async #request(request: Omit<PeerRequest, 'from' | 'id'>): Promise<PeerResponse[]> {
     const id = randomUUID();
     const responses: PeerResponse[] = [];
     let expectedCount = Infinity;
     let finish = (): void => {};
-    const complete = new Promise<void>((resolve) => (finish = resolve));
+    const completion = new Promise<void>((resolve) => (finish = resolve));
     const timer = setTimeout(finish, responseTimeoutMs);
     this.#onResponseById.set(id, (response) => {
       responses.push(response);
@@ -157,7 +157,7 @@ export class CachePeers {
       const receiverCount = await this.#publish(request, id);
       expectedCount = receiverCount - (this.#connection.messages.status === 'ready' ? 1 : 0);
       if (responses.length >= expectedCount) finish();
-      await complete;
+      await completion;
       return responses;
     } finally {
       clearTimeout(timer);

@@ -41,21 +41,21 @@ export class Caches {
       this.options.tiles.report(),
       this.#peers?.fetchReports() ?? [],
     ]);
-    const total: CacheReports = { ...ownReports, tileCache };
+    const totals: CacheReports = { ...ownReports, tileCache };
     for (const report of otherReports) {
       for (const [name, { maxsize, used, items }] of Object.entries(report)) {
-        const sum = total[name];
+        const sum = totals[name];
         if (sum === undefined) continue;
         sum.maxsize += maxsize;
         sum.used += used;
         if (items !== undefined) sum.items = (sum.items ?? 0) + items;
       }
     }
-    if (this.#peers !== null) total.tilesource!.processes = 1 + otherReports.length;
-    return total;
+    if (this.#peers !== null) totals.tilesource!.processes = 1 + otherReports.length;
+    return totals;
   }
 
-  /** Clears every cache in every process, and waits until they are empty, or until 5 s have passed. */
+  /** Clears every cache in every process, and waits until all caches are empty, but at most 5 s. */
   async clear(): Promise<{ cacheCleared: Date; before: CacheReports; after: CacheReports }> {
     const before = await this.report();
     await Promise.all([this.clearOwn(), this.#peers?.clear()]);

@@ -15,8 +15,8 @@ export class CountingTileCache implements TileCache {
   }
 
   get(key: string): CachedTile | undefined | Promise<CachedTile | undefined> {
-    const cached = this.#tiles.get(key);
-    return cached instanceof Promise ? cached.then((tile) => this.#count(tile)) : this.#count(cached);
+    const tileOrPromise = this.#tiles.get(key);
+    return tileOrPromise instanceof Promise ? tileOrPromise.then((tile) => this.#count(tile)) : this.#count(tileOrPromise);
   }
 
   #count(tile: CachedTile | undefined): CachedTile | undefined {

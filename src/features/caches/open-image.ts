@@ -6,7 +6,7 @@ export interface OpenImage {
   image: LargeImage;
   /** The same image, for other images that include it. */
   borrowed: BorrowedImage;
-  /** The other items and folders that the image consists of. `referencedItems` are the items among them that it refers to by id. */
+  /** The other items and folders that the image consists of. `referencedItems` are those items that the image refers to by id. */
   parts: { items: ReadonlySet<string>; folders: ReadonlySet<string>; referencedItems: ReadonlySet<string> };
   sourceName: string;
   /** Memory that the open image uses, in bytes. */

@@ -28,8 +28,8 @@ const defaultCommandTimeoutMs = 500;
 type Listener = () => void;
 
 /**
- * One connection for commands and one for messages. Commands fail immediately while Redis is down; both connections reconnect by
- * themselves. ioredis is loaded when the first connection is made.
+ * One connection for commands and one for messages. Commands fail immediately while Redis is down, and both connections reconnect
+ * automatically. ioredis is loaded when the first connection is made.
  */
 export class RedisConnection {
   readonly #commands: Redis;
@@ -146,19 +146,19 @@ export class RedisConnection {
 /** Parses an address into connection options. @throws TypeError that shows the address without its password. */
 function parseRedisAddress({ url, username, password }: RedisAddress): RedisOptions {
   const hasScheme = /^rediss?:\/\//i.test(url);
-  let parsed: URL;
+  let parsedUrl: URL;
   try {
-    parsed = new URL(hasScheme ? url : `redis://${url}`);
+    parsedUrl = new URL(hasScheme ? url : `redis://${url}`);
   } catch (cause) {
     throw new TypeError(`Not a Redis address: ${url.replace(/\/\/[^@/]*@/, '//…@')}`, { cause });
   }
-  const user = username ?? decodeURIComponent(parsed.username);
-  const secret = password ?? decodeURIComponent(parsed.password);
-  const database = Number(parsed.pathname.slice(1) || 0);
-  if (!Number.isSafeInteger(database) || database < 0) throw new TypeError(`Not a Redis database: ${parsed.pathname.slice(1)}`);
+  const user = username ?? decodeURIComponent(parsedUrl.username);
+  const secret = password ?? decodeURIComponent(parsedUrl.password);
+  const database = Number(parsedUrl.pathname.slice(1) || 0);
+  if (!Number.isSafeInteger(database) || database < 0) throw new TypeError(`Not a Redis database: ${parsedUrl.pathname.slice(1)}`);
   return {
-    host: parsed.hostname.replace(/^\[(.*)\]$/, '$1') || '127.0.0.1',
-    port: Number(parsed.port || 6379),
+    host: parsedUrl.hostname.replace(/^\[(.*)\]$/, '$1') || '127.0.0.1',
+    port: Number(parsedUrl.port || 6379),
     db: database,
     ...(user !== '' && { username: user }),
     ...(secret !== '' && { password: secret }),

@@ -149,13 +149,13 @@ export class RedisTileCache implements TileCache {
 
   async #removeOldTiles({ usedUntil, maxTiles }: { usedUntil: number | '+inf'; maxTiles: number }): Promise<void> {
     for (let removedCount = 0; removedCount < maxTiles;) {
-      const removed = Number(
+      const batchCount = Number(
         await this.#connection.run((redis) =>
           redis.eval(removeScript, 3, this.#indexKey, this.#sizesKey, this.#totalKey, this.#tilePrefix, maxRemovals, usedUntil),
         ),
       );
-      if (removed < maxRemovals) return;
-      removedCount += removed;
+      if (batchCount < maxRemovals) return;
+      removedCount += batchCount;
     }
   }
 

@@ -97,11 +97,11 @@ export class SourceCache<T extends Closable> {
   }
 
   #acquire(key: string, open: (signal: AbortSignal) => Promise<T>): Entry<T> {
-    const cached = this.#entries?.get(key)?.entry;
-    if (cached !== undefined) {
+    const cachedEntry = this.#entries?.get(key)?.entry;
+    if (cachedEntry !== undefined) {
       this.hits += 1;
-      cached.readerCount++;
-      return cached;
+      cachedEntry.readerCount++;
+      return cachedEntry;
     }
     this.misses += 1;
     const openingController = sharedAbortController();
@@ -139,7 +139,7 @@ export class SourceCache<T extends Closable> {
     }
   }
 
-  /** Removes all sources. Resolves when those without a reader are closed. */
+  /** Removes all sources. Resolves when the sources without a reader are closed. */
   async clear(): Promise<void> {
     this.#entries?.clear();
     await Promise.all([...this.#openEntries].map((entry) => entry.closing ?? Promise.resolve()));

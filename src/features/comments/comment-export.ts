@@ -38,7 +38,7 @@ const csvColumns = [
   'text',
 ] as const;
 
-/** Yields the comments on an item as pieces of a text: one thread after the other, each from its first comment to its last. */
+/** Yields the exported text in pieces. Threads follow one another, each from its first comment to its last reply. */
 export async function* exportComments(
   itemId: string,
   format: ExportFormat,

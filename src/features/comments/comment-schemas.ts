@@ -59,7 +59,7 @@ export const placesSchema = listOf(
   component('CommentMark', objectOf({ _id: idText, place, state: { type: 'string', enum: ['open', 'resolved'] } })),
 );
 
-const { own: _own, unread: _unread, version: _version, ...exported } = members;
+const { own: _own, unread: _unread, version: _version, ...exportedMembers } = members;
 
 const featureCollection = objectOf({
   type: { const: 'FeatureCollection' },
@@ -67,7 +67,7 @@ const featureCollection = objectOf({
 });
 
 /** The response as JSON and as GeoJSON. */
-export const exportSchema = { oneOf: [listOf(component('ExportedComment', objectOf(exported))), featureCollection] };
+export const exportSchema = { oneOf: [listOf(component('ExportedComment', objectOf(exportedMembers))), featureCollection] };
 
 const newText = {
   type: 'string',

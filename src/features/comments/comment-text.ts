@@ -4,7 +4,7 @@ import type { CommentPlace, CommentShape } from './comment.model.js';
 
 /** Maximum length of a comment in characters. */
 export const maxTextLength = 5000;
-/** Maximum number of users that a comment can mention. Further ones are only text. */
+/** Maximum number of users that a comment can mention. Further mentions are only text. */
 const maxMentions = 20;
 /** Coordinates up to this size are exact in every program that reads an export. */
 const maxCoordinate = 1e9;
@@ -20,18 +20,18 @@ const allowedMembers = {
 type Json = Readonly<Record<string, unknown>>;
 
 /** @throws InvalidError for unknown members of a comment or of its parts. */
-export function refuseUnknownMembers(sent: Json, kind: keyof typeof allowedMembers): void {
+export function refuseUnknownMembers(sentValue: Json, kind: keyof typeof allowedMembers): void {
   const members: readonly string[] = allowedMembers[kind];
-  const unknownName = Object.keys(sent).find((name) => !members.includes(name));
+  const unknownName = Object.keys(sentValue).find((name) => !members.includes(name));
   if (unknownName === undefined) return;
   const name = unknownName.slice(0, 40);
   throw new InvalidError(`${JSON.stringify(name)} is not one of ${members.join(', ')}.`, name);
 }
 
 /** The text of a comment as it is stored. It is never markup. @throws InvalidError */
-export function readText(sent: unknown): string {
-  if (typeof sent !== 'string') throw new InvalidError('text must be a string.', 'text');
-  const text = sent.replaceAll(/\r\n?/g, '\n').trim();
+export function readText(sentValue: unknown): string {
+  if (typeof sentValue !== 'string') throw new InvalidError('text must be a string.', 'text');
+  const text = sentValue.replaceAll(/\r\n?/g, '\n').trim();
   if (text === '') throw new InvalidError('text must not be empty.', 'text');
   if (text.length > maxTextLength) throw new InvalidError(`text must have at most ${maxTextLength} characters.`, 'text');
   if (/[^\P{Cc}\n\t]/u.test(text) || /\p{Surrogate}/u.test(text)) {
@@ -51,11 +51,11 @@ export function loginsIn(text: string): string[] {
 }
 
 /** @throws InvalidError */
-export function readPlace(sent: unknown): CommentPlace | null {
-  if (sent === undefined || sent === null) return null;
-  if (!isObject(sent)) throw new InvalidError('place must be an object with x and y.', 'place');
-  refuseUnknownMembers(sent, 'place');
-  const { x, y, frame } = sent;
+export function readPlace(sentValue: unknown): CommentPlace | null {
+  if (sentValue === undefined || sentValue === null) return null;
+  if (!isObject(sentValue)) throw new InvalidError('place must be an object with x and y.', 'place');
+  refuseUnknownMembers(sentValue, 'place');
+  const { x, y, frame } = sentValue;
   for (const value of [x, y]) {
     if (typeof value === 'number' && Math.abs(value) <= maxCoordinate) continue;
     throw new InvalidError(`x and y of place must be numbers from -${maxCoordinate} to ${maxCoordinate}.`, 'place');
@@ -69,12 +69,12 @@ export function readPlace(sent: unknown): CommentPlace | null {
 }
 
 /** @throws InvalidError */
-export function readShape(sent: unknown): CommentShape | null {
-  if (sent === undefined || sent === null) return null;
-  if (!isObject(sent)) throw new InvalidError('shape must be an object with annotationId and elementId.', 'shape');
-  refuseUnknownMembers(sent, 'shape');
+export function readShape(sentValue: unknown): CommentShape | null {
+  if (sentValue === undefined || sentValue === null) return null;
+  if (!isObject(sentValue)) throw new InvalidError('shape must be an object with annotationId and elementId.', 'shape');
+  refuseUnknownMembers(sentValue, 'shape');
   const readId = (name: keyof CommentShape) => {
-    const id = sent[name];
+    const id = sentValue[name];
     if (typeof id !== 'string' || !isId(id)) throw new InvalidError(`${name} of shape must be an id.`, 'shape');
     return id.toLowerCase();
   };

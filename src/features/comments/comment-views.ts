@@ -16,7 +16,7 @@ export interface ShownPerson {
   name: string | null;
 }
 
-/** Data from other collections for comments. Users and shapes that the caller cannot see are missing. */
+/** Data from other collections that views of comments need. Users and shapes that the caller cannot see are missing. */
 interface ViewContext {
   peopleById: ReadonlyMap<string, ShownPerson>;
   /** Keys of existing shapes, see {@link shapeKeyOf}. */
@@ -59,8 +59,8 @@ export class CommentViews {
       for (const id of [authorId, resolved?.userId, ...mentions.map((mention) => mention.id)]) if (id != null) ids.add(id);
     }
     const people = new Map<string, ShownPerson>();
-    for (const part of batches([...ids])) {
-      for (const { id, login, name } of (await this.options.directory?.users(part, caller)) ?? []) {
+    for (const batch of batches([...ids])) {
+      for (const { id, login, name } of (await this.options.directory?.users(batch, caller)) ?? []) {
         people.set(id, { id, login, name });
       }
     }

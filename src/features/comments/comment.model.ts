@@ -26,11 +26,11 @@ export interface CommentDocument {
   itemId: string;
   /** The first comment of the thread; `null` for that comment itself. */
   threadId: Types.ObjectId | null;
-  /** Empty if it was deleted. */
+  /** Empty if the comment was deleted. */
   text: string;
   place: CommentPlace | null;
   shape: CommentShape | null;
-  /** `null` if the account was removed. */
+  /** `null` if the account of the author was removed. */
   authorId: string | null;
   created: Date;
   edited: Date | null;
@@ -40,13 +40,13 @@ export interface CommentDocument {
   deleted?: Date;
   /** Number of replies. It may be too large after a process was killed, but never too small, so that no reply can lose its thread. */
   replies: number;
-  /** Users that the text mentions, with their logins when it was written. */
+  /** Users that the text mentions, with the logins that they had when the text was written. */
   mentions: { id: string; login: string }[];
-  /** Other users who wrote in the thread before. */
+  /** Ids of the other users who had written in the thread before this reply. */
   answers: string[];
-  /** Users with this comment in their inbox: {@link mentions} and {@link answers}. */
+  /** Ids of the users with this comment in their inbox: those of {@link mentions} and {@link answers}. */
   to: string[];
-  /** Users who have not read the comment. Users who are not in {@link to} are ignored. */
+  /** Ids of the users who have not read the comment. Ids that are not in {@link to} are ignored. */
   unread: string[];
 }
 
@@ -59,7 +59,7 @@ export type ThreadState = 'open' | 'resolved';
 /** The fields of a comment that are needed to count the comments of an inbox. */
 export type InboxHead = Pick<CommentDocument, '_id' | 'itemId' | 'unread'>;
 
-/** Part of a list. */
+/** The part of a list to read. */
 interface ListPage {
   limit: number;
   offset: number;
@@ -73,8 +73,8 @@ export class CommentModel {
   readonly #model: Model<CommentDocument>;
   readonly #newId: () => Types.ObjectId;
 
-  constructor(own: OwnCollections) {
-    const { Schema, Types: HostTypes } = own.connection.base;
+  constructor(ownCollections: OwnCollections) {
+    const { Schema, Types: HostTypes } = ownCollections.connection.base;
     this.#newId = () => new HostTypes.ObjectId();
     const { Mixed, ObjectId } = Schema.Types;
     const schema = new Schema<CommentDocument>(
@@ -104,7 +104,7 @@ export class CommentModel {
       .index({ to: 1, _id: -1 })
       .index({ authorId: 1 })
       .index({ deleted: 1 }, { sparse: true });
-    this.#model = own.model<CommentDocument>('LargeImageComment', 'comment', schema);
+    this.#model = ownCollections.model<CommentDocument>('LargeImageComment', 'comment', schema);
   }
 
   async createIndexes(): Promise<void> {
@@ -117,9 +117,9 @@ export class CommentModel {
 
   /** Stores the first comment of a thread. */
   async insertThread(comment: Omit<CommentDocument, '_id' | 'threadId' | 'replies'>): Promise<CommentDocument> {
-    const stored = { ...comment, _id: this.#newId(), threadId: null, replies: 0 };
-    await this.#model.collection.insertOne(stored);
-    return stored;
+    const storedComment = { ...comment, _id: this.#newId(), threadId: null, replies: 0 };
+    await this.#model.collection.insertOne(storedComment);
+    return storedComment;
   }
 
   /** Stores a reply. @returns `null` if the thread no longer exists, or has `maxReplies` replies. */
@@ -132,9 +132,9 @@ export class CommentModel {
     const result = await this.#model.updateOne({ _id: threadId, replies: { $lt: maxReplies } }, { $inc: { replies: 1 } });
     if (result.matchedCount === 0) return null;
     announceStep('comment:counted');
-    const stored = { ...comment, _id: this.#newId(), threadId, replies: 0 };
-    await this.#model.collection.insertOne(stored);
-    return stored;
+    const storedComment = { ...comment, _id: this.#newId(), threadId, replies: 0 };
+    await this.#model.collection.insertOne(storedComment);
+    return storedComment;
   }
 
   /** Changes the text of a comment. @returns `null` if it no longer exists, or is not at this version. */
@@ -154,14 +154,14 @@ export class CommentModel {
     return this.#model.findOneAndUpdate(filter, change, { returnDocument: 'after' }).lean<CommentDocument>().exec();
   }
 
-  /** Resolves or reopens a thread. If several users resolve it, the first one stays recorded. @returns `null` if it no longer exists. */
+  /** Resolves or reopens a thread. If several users resolve a thread, the first one stays recorded. @returns `null` if the thread no longer exists. */
   async setResolved(id: Types.ObjectId, resolved: CommentDocument['resolved']): Promise<CommentDocument | null> {
     const filter = resolved === null ? { _id: id } : { _id: id, resolved: null };
     await this.#model.updateOne(filter as QueryFilter<CommentDocument>, { $set: { resolved } });
     return this.find(idText(id));
   }
 
-  /** Removes a thread, or only its first text if there are replies. */
+  /** Removes a thread. If there are replies, only the text of the first comment is removed. */
   async removeThread(id: Types.ObjectId): Promise<void> {
     const { deletedCount } = await this.#model.deleteOne({ _id: id, replies: 0 });
     if (deletedCount > 0) return;
@@ -169,7 +169,7 @@ export class CommentModel {
     await this.#model.updateOne({ _id: id }, { $set: emptyFields, $inc: { version: 1 } });
   }
 
-  /** Removes a reply, and with the last one a thread whose first comment was deleted. */
+  /** Removes a reply. If no other replies remain and the first comment was deleted, the thread is removed too. */
   async removeReply({ _id, threadId }: Pick<CommentDocument, '_id' | 'threadId'>): Promise<void> {
     const { deletedCount } = await this.#model.deleteOne({ _id });
     if (deletedCount === 0) return;
@@ -178,7 +178,7 @@ export class CommentModel {
     await this.#model.deleteOne({ _id: threadId!, replies: 0, deleted: { $type: 'date' } });
   }
 
-  /** A part of the threads of an item, newest first, and how many there are. */
+  /** A part of the threads of an item, newest first, and the number of all its threads. */
   async listThreads(
     itemId: string,
     state: ThreadState | undefined,
@@ -189,7 +189,7 @@ export class CommentModel {
     return { threads: await readInSlices<CommentDocument>(cursor), total: await this.#model.countDocuments(query) };
   }
 
-  /** All threads of an item, oldest first, as they are consumed. */
+  /** Yields all threads of an item, oldest first. */
   iterateThreads(itemId: string): AsyncGenerator<CommentDocument> {
     return iterateInSlices<CommentDocument>(this.#model.find(threadsFilter(itemId)).sort({ _id: 1 }).lean());
   }
@@ -204,7 +204,7 @@ export class CommentModel {
     return this.#model.countDocuments({ itemId, threadId: null }).exec();
   }
 
-  /** Number of replies of each thread. Threads without any are missing. */
+  /** Number of replies of each thread. Threads without replies are missing. */
   async countReplies(threadIds: readonly Types.ObjectId[]): Promise<Map<string, number>> {
     const rows = await this.#model.aggregate<{ _id: Types.ObjectId; count: number }>([
       { $match: { threadId: { $in: [...threadIds] } } },
@@ -218,7 +218,7 @@ export class CommentModel {
     return readInSlices(this.#model.find({ threadId }).sort({ _id: 1 }).skip(offset).limit(limit).lean());
   }
 
-  /** All replies of a thread, oldest first, as they are consumed. */
+  /** Yields all replies of a thread, oldest first. */
   iterateReplies(threadId: Types.ObjectId): AsyncGenerator<CommentDocument> {
     return iterateInSlices<CommentDocument>(this.#model.find({ threadId }).sort({ _id: 1 }).lean());
   }
@@ -228,13 +228,13 @@ export class CommentModel {
     return (await this.#model.distinct('authorId', { threadId })).flatMap((id) => id ?? []);
   }
 
-  /** The newest comments for a user. */
+  /** The newest comments in the inbox of a user. */
   listInboxHeads(userId: string, limit: number): Promise<InboxHead[]> {
     const cursor = this.#model.find({ to: userId }, { itemId: 1, unread: 1 }).sort({ _id: -1 }).limit(limit).lean();
     return readInSlices<InboxHead>(cursor);
   }
 
-  /** Comments by id, newest first. */
+  /** The comments with these ids, newest first. */
   findByIds(ids: readonly Types.ObjectId[]): Promise<CommentDocument[]> {
     return readInSlices(
       this.#model
@@ -258,7 +258,7 @@ export class CommentModel {
     await this.#model.updateMany(query, isRead ? { $pull: { unread: userId } } : { $addToSet: { unread: userId } });
   }
 
-  /** Removes all comments of some items. @returns how many. */
+  /** Removes all comments on these items. @returns the number of removed comments. */
   async removeOfItems(itemIds: readonly string[]): Promise<number> {
     return (await this.#model.deleteMany({ itemId: { $in: [...itemIds] } })).deletedCount;
   }
@@ -266,23 +266,25 @@ export class CommentModel {
   /** Removes a user from all comments. Their texts stay. */
   async forgetUser(id: string): Promise<void> {
     // Users who mention themselves do not receive the comment.
-    const ownComments = { $set: { authorId: null }, $pull: { mentions: { id } } };
-    await this.#model.updateMany({ authorId: id }, ownComments as object);
-    const receivedComments = { $pull: { mentions: { id }, answers: id, to: id, unread: id } };
-    await this.#model.updateMany({ to: id }, receivedComments as object);
+    const authorUpdate = { $set: { authorId: null }, $pull: { mentions: { id } } };
+    await this.#model.updateMany({ authorId: id }, authorUpdate as object);
+    const recipientUpdate = { $pull: { mentions: { id }, answers: id, to: id, unread: id } };
+    await this.#model.updateMany({ to: id }, recipientUpdate as object);
   }
 
-  /** Ids of the items with comments, in lists. */
+  /** Yields the ids of the items with comments, in batches. */
   iterateItemIds(): AsyncGenerator<string[]> {
     return iterateIdBatches(this.#model.aggregate<{ _id: string }>([{ $group: { _id: '$itemId' } }]));
   }
 
   /**
    * Removes threads without replies whose first comment was deleted before a time. Such threads remain when a process is killed while it
-   * adds or removes a reply. @returns how many.
+   * adds or removes a reply.
+   *
+   * @returns the number of removed threads.
    */
-  async removeEmptyThreads(before: Date): Promise<number> {
-    const emptyThreads = await this.#model.find({ deleted: { $lt: before } }, { replies: 1 }).lean<CommentDocument[]>();
+  async removeEmptyThreads(deletedBefore: Date): Promise<number> {
+    const emptyThreads = await this.#model.find({ deleted: { $lt: deletedBefore } }, { replies: 1 }).lean<CommentDocument[]>();
     let removedCount = 0;
     for (const batch of batches(emptyThreads)) {
       const counts = await this.countReplies(batch.map(({ _id }) => _id));

@@ -44,7 +44,7 @@ export interface CommentsOptions {
 export class Comments {
   constructor(private readonly options: CommentsOptions) {}
 
-  /** A comment on an item that the caller may read. @throws UnknownIdError, AccessDeniedError */
+  /** Loads a comment and its item, which the caller must be allowed to read. @throws UnknownIdError, AccessDeniedError */
   async load(id: string, caller: Caller | null): Promise<LoadedComment> {
     const comment = await this.options.model.find(id);
     if (comment === null) throw new UnknownIdError('comment', id);
@@ -56,28 +56,28 @@ export class Comments {
     }
   }
 
-  /** Like {@link load}, if the caller may write comments about the item. @throws also LargeImageError `forbidden` */
+  /** Like {@link load}, but the caller must be allowed to write comments about the item. @throws also LargeImageError `forbidden` */
   async loadToWrite(id: string, caller: Caller | null): Promise<LoadedComment> {
-    const loaded = await this.load(id, caller);
-    await this.options.annotations.permissions.requireAnnotate(loaded.item, caller);
-    return loaded;
+    const loadedComment = await this.load(id, caller);
+    await this.options.annotations.permissions.requireAnnotate(loadedComment.item, caller);
+    return loadedComment;
   }
 
-  /** Like {@link loadToWrite}, if the caller is the author of the comment. */
+  /** Like {@link loadToWrite}, but the caller must also be the author of the comment. */
   async loadToEdit(id: string, caller: Caller | null): Promise<LoadedComment> {
-    const loaded = await this.loadToWrite(id, caller);
-    if (loaded.comment.authorId === caller?.id) return loaded;
+    const loadedComment = await this.loadToWrite(id, caller);
+    if (loadedComment.comment.authorId === caller?.id) return loadedComment;
     throw new AccessDeniedError(`Comment ${id} was written by another user.`);
   }
 
-  /** Like {@link load}, if the caller may delete the comment, as its author or as somebody who administers the item. */
+  /** Like {@link load}, but the caller must be the author of the comment or administer the item. */
   async loadToDelete(id: string, caller: Caller | null): Promise<LoadedComment> {
-    const loaded = await this.load(id, caller);
-    if ((await this.options.annotations.permissions.findItemLevel(loaded.item, caller)) >= 2) return loaded;
+    const loadedComment = await this.load(id, caller);
+    if ((await this.options.annotations.permissions.findItemLevel(loadedComment.item, caller)) >= 2) return loadedComment;
     return this.loadToEdit(id, caller);
   }
 
-  /** An item about which the caller may write comments. */
+  /** Loads an item about which the caller must be allowed to write comments. */
   async loadItemToComment(itemId: string, caller: Caller | null): Promise<ItemRecord> {
     const item = await this.options.items.loadFresh(itemId, 0, caller);
     await this.options.annotations.permissions.requireAnnotate(item, caller);
@@ -85,14 +85,14 @@ export class Comments {
   }
 
   /** Begins a thread. @throws InvalidError, LargeImageError `conflict` if the item has the maximum number of threads. */
-  async beginThread(item: ItemRecord, sent: RequestBody, author: User): Promise<CommentDocument> {
-    refuseUnknownMembers(sent, 'comment');
+  async beginThread(item: ItemRecord, body: RequestBody, author: User): Promise<CommentDocument> {
+    refuseUnknownMembers(body, 'comment');
     const { model } = this.options;
-    const text = readText(sent.text);
-    const sentPlace = readPlace(sent.place);
-    const shape = readShape(sent.shape);
+    const text = readText(body.text);
+    const requestedPlace = readPlace(body.place);
+    const shape = readShape(body.shape);
     const shapeCenter = shape === null ? null : await this.#findCenter(item, shape, author);
-    const place = sentPlace ?? shapeCenter;
+    const place = requestedPlace ?? shapeCenter;
     if ((await model.countThreads(item.id)) >= maxThreads) {
       throw new LargeImageError('conflict', `An image can have at most ${maxThreads} comments. Delete some of them first.`);
     }
@@ -100,10 +100,10 @@ export class Comments {
   }
 
   /** Adds a reply to the thread of a comment. @throws InvalidError, UnknownIdError, LargeImageError `conflict` */
-  async reply({ comment, item }: LoadedComment, sent: RequestBody, author: User): Promise<CommentDocument> {
-    refuseUnknownMembers(sent, 'reply');
+  async reply({ comment, item }: LoadedComment, body: RequestBody, author: User): Promise<CommentDocument> {
+    refuseUnknownMembers(body, 'reply');
     const { model } = this.options;
-    const text = readText(sent.text);
+    const text = readText(body.text);
     const threadId = comment.threadId ?? comment._id;
     const thread = comment.threadId === null ? comment : await model.find(idText(threadId));
     if (thread === null) throw new UnknownIdError('comment', idText(threadId));
@@ -119,11 +119,11 @@ export class Comments {
     throw new LargeImageError('conflict', `A comment can have at most ${maxReplies} replies. Begin a new thread.`);
   }
 
-  /** Changes the text. @throws InvalidError, LargeImageError `conflict` if it was changed or deleted in the meantime. */
-  async edit({ comment }: LoadedComment, sent: RequestBody, author: User): Promise<CommentDocument> {
-    refuseUnknownMembers(sent, 'edit');
-    const text = readText(sent.text);
-    const { version } = sent;
+  /** Changes the text of a comment. @throws InvalidError, LargeImageError `conflict` if it was changed or deleted in the meantime. */
+  async edit({ comment }: LoadedComment, body: RequestBody, author: User): Promise<CommentDocument> {
+    refuseUnknownMembers(body, 'edit');
+    const text = readText(body.text);
+    const { version } = body;
     if (version !== undefined && !Number.isSafeInteger(version)) {
       throw new InvalidError('version must be a whole number.', 'version');
     }
@@ -183,7 +183,7 @@ export class Comments {
     };
   }
 
-  /** The users that a text mentions and that its author can see. Hosts that cannot find users by login give none. */
+  /** The users that a text mentions and that its author can see. On hosts that cannot find users by login, nobody is mentioned. */
   async #findMentions(text: string, author: User): Promise<CommentDocument['mentions']> {
     const logins = loginsIn(text);
     if (logins.length === 0) return [];
@@ -211,7 +211,7 @@ export class Comments {
 /** An empty thread is removed this many milliseconds after its first comment was deleted. By then, nobody is still writing a reply to it. */
 const emptyThreadDelayMs = 24 * 60 * 60 * 1000;
 
-/** Users in whose inbox a comment appears. */
+/** Ids of the users in whose inbox a comment appears. */
 function recipientIds(mentions: CommentDocument['mentions'], answeredIds: readonly string[], author: User): string[] {
   const to = new Set([...mentions.map(({ id }) => id), ...answeredIds]);
   to.delete(author.id);

@@ -12,7 +12,6 @@ import { commentRoutes } from './comments.routes.js';
 import { Comments } from './comments.js';
 import { Inbox } from './inbox.js';
 
-/** The dependencies of the feature. */
 interface CommentNeeds extends Pick<AnnotationOffers, 'annotations'> {
   core: Core;
   items: Items;
@@ -28,8 +27,8 @@ export const commentsFeature: Feature<CommentNeeds, null> = {
     const views = new CommentViews({ model, annotations, directory });
     const inbox = new Inbox({ model, views, records, access });
     onClose(
-      onItemsRemoved(events, async (removed) => {
-        for (const batch of batches(removed)) await model.removeOfItems(batch.map(({ _id }) => idText(_id)));
+      onItemsRemoved(events, async (removedItems) => {
+        for (const batch of batches(removedItems)) await model.removeOfItems(batch.map(({ _id }) => idText(_id)));
       }),
     );
     onClose(events.on('user.removed', ({ userId }) => model.forgetUser(userId)));

@@ -15,13 +15,13 @@ type User = Caller & { id: string };
 export class Inbox {
   constructor(private readonly options: { model: CommentModel; views: CommentViews; records: HostRecords; access: HostAccess }) {}
 
-  /** A part of the inbox, newest first, and the total number of comments. `limit` 0: all. */
+  /** A part of the inbox, newest first, and the total number of comments. A `limit` of 0 means all. */
   async list(user: User, { onlyUnread, limit, offset }: { onlyUnread: boolean; limit: number; offset: number }) {
     const { heads, items } = await this.#findReadable(user);
     const shownHeads = onlyUnread ? heads.filter((head) => isUnread(head, user)) : heads;
-    const part = shownHeads.slice(offset, limit === 0 ? undefined : offset + limit);
+    const headsOnPage = shownHeads.slice(offset, limit === 0 ? undefined : offset + limit);
     const comments = [];
-    for (const batch of batches(part)) comments.push(...(await this.options.model.findByIds(batch.map(({ _id }) => _id))));
+    for (const batch of batches(headsOnPage)) comments.push(...(await this.options.model.findByIds(batch.map(({ _id }) => _id))));
     const commentViews = await this.options.views.viewsOf(comments, user);
     const entries = commentViews.map((comment) => {
       const { id: _id, name, folderId } = items.get(comment.itemId)!;
@@ -41,8 +41,8 @@ export class Inbox {
     const items = new Map<string, ItemRecord>();
     if (heads.length === 0) return { heads, items };
     const filter = await access.filter(user, 'item', 0);
-    for (const part of batches([...new Set(heads.map(({ itemId }) => itemId))])) {
-      for (const item of await records.findItems(part, filter)) items.set(item.id, item);
+    for (const itemIds of batches([...new Set(heads.map(({ itemId }) => itemId))])) {
+      for (const item of await records.findItems(itemIds, filter)) items.set(item.id, item);
     }
     return { heads: heads.filter(({ itemId }) => items.has(itemId)), items };
   }

@@ -39,7 +39,7 @@ export function defaultConfigPath(home: string, brand: string): string {
 /**
  * Bytes of the configuration file; `null` if there is none.
  *
- * @throws LargeImageError `unavailable` if it cannot be read, `conflict` if it is not a regular file.
+ * @throws LargeImageError `unavailable` if the file cannot be read, `conflict` if it is not a regular file.
  */
 export async function readConfigFile(path: string): Promise<Buffer | null> {
   return (await readTarget(path)).content;

@@ -29,7 +29,7 @@ export interface ConfigurationFile {
   path: string;
   exists: boolean;
   text: string;
-  /** A text that differs for each content of the file. */
+  /** A text that changes with the content of the file. */
   version: string;
   /** Names of the backups in the same folder, newest first, at most {@link maxShownBackups}. */
   backups: string[];
@@ -47,13 +47,13 @@ export class Configuration {
   readonly path: string;
   readonly texts = new ConfigTexts();
   /** Whether the path is the built-in default, whose folder is created when needed. */
-  readonly #isDefault: boolean;
+  readonly #usesDefaultPath: boolean;
   #restartTimer: NodeJS.Timeout | null = null;
 
   constructor(private readonly options: ConfigurationOptions) {
     const home = options.env.HOME || homedir();
     this.path = options.path ?? configPath(options.env, home, options.brand);
-    this.#isDefault = this.path === defaultConfigPath(home, options.brand);
+    this.#usesDefaultPath = this.path === defaultConfigPath(home, options.brand);
   }
 
   /** Whether the server can restart itself. */
@@ -75,7 +75,7 @@ export class Configuration {
   /**
    * The current file for an editor. The text is empty if there is no file.
    *
-   * @throws LargeImageError `unavailable` if it cannot be read, `conflict` if it is not a regular file or not text in UTF-8.
+   * @throws LargeImageError `unavailable` if the file cannot be read, `conflict` if it is not a regular file or not text in UTF-8.
    */
   async read(): Promise<ConfigurationFile> {
     const [bytes, backups] = await Promise.all([readConfigFile(this.path), listBackups(this.path)]);
@@ -124,7 +124,7 @@ export class Configuration {
     const result = await replaceConfig(text, {
       path: this.path,
       logger,
-      mayCreateFolder: this.#isDefault,
+      mayCreateFolder: this.#usesDefaultPath,
       checkReplaceable: (currentContent) => {
         if (expected !== undefined && expected !== versionOf(currentContent)) {
           throw new LargeImageError(
@@ -167,6 +167,6 @@ function versionOf(bytes: Buffer | null): string {
 
 /** Memory that this process may use, in bytes: the memory of the machine, or the limit of its container if that is smaller. */
 function availableMemoryBytes(): number {
-  const constrained = process.constrainedMemory();
-  return constrained > 0 ? Math.min(totalmem(), constrained) : totalmem();
+  const containerLimit = process.constrainedMemory();
+  return containerLimit > 0 ? Math.min(totalmem(), containerLimit) : totalmem();
 }

@@ -13,8 +13,8 @@ function validate(text: string): ConfigProblem[] {
 
 /** Formats a configuration text; returns it unchanged if the result would be too long. */
 function format(text: string): string {
-  const formatted = formatConfig(text);
-  return formatted.length > maxFormattedLength ? text : formatted;
+  const formattedText = formatConfig(text);
+  return formattedText.length > maxFormattedLength ? text : formattedText;
 }
 
 const functions = { validate, format };

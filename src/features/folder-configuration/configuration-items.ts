@@ -27,7 +27,7 @@ export interface ConfigurationItemsOptions {
   leases: Leases;
 }
 
-/** A configuration as it is stored now, completely, partly or not at all. */
+/** What is currently stored of a configuration. */
 interface ConfigurationState {
   folder: FolderRecord;
   name: string;

@@ -24,8 +24,8 @@ export async function loadDefaultLists(
   if ((await settings.get('large_image.show_thumbnails')) !== false) {
     columns.push({ type: 'image', value: 'thumbnail', title: 'Thumbnail' });
   }
-  const extra = await settings.get(`large_image.show_extra${login === null ? '_public' : admin ? '_admin' : ''}`);
-  for (const value of extraImagesOf(extra)) columns.push({ type: 'image', value, title: capitalizeWords(value) });
+  const extraImagesText = await settings.get(`large_image.show_extra${login === null ? '_public' : admin ? '_admin' : ''}`);
+  for (const value of extraImagesOf(extraImagesText)) columns.push({ type: 'image', value, title: capitalizeWords(value) });
   columns.push(...standardColumns);
   return { itemList: { columns }, itemListDialog: { columns: columns.slice(0, -1) } };
 }

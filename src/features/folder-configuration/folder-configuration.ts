@@ -91,9 +91,9 @@ export class FolderConfiguration {
     let folder = await items.loadFolder(folderId, 0, caller);
     for (let depth = 0; depth < maxDepth; depth++) {
       yield folder;
-      const above = folder.parentId === null ? null : await records.findFolder(folder.parentId);
-      if (above === null) break;
-      folder = await items.loadFolder(above.id, 0, caller);
+      const parentFolder = folder.parentId === null ? null : await records.findFolder(folder.parentId);
+      if (parentFolder === null) break;
+      folder = await items.loadFolder(parentFolder.id, 0, caller);
     }
     const configFolder = await records.findSiblingFolder(folder, '.config');
     if (configFolder !== null) yield configFolder;

@@ -1,9 +1,9 @@
 import { isMapping, type YamlMapping } from '../../core/yaml.js';
 
-/** Merges two mappings, recursively. Values of `over` win; if `over` contains `__all__: true`, all of `base` is dropped. */
-export function mergeMappings(base: YamlMapping, over: YamlMapping): YamlMapping {
-  const merged: YamlMapping = over.__all__ === true ? {} : { ...base };
-  for (const [key, value] of Object.entries(over)) {
+/** Merges two mappings, recursively. Values of `overriding` win; if `overriding` contains `__all__: true`, all of `base` is dropped. */
+export function mergeMappings(base: YamlMapping, overriding: YamlMapping): YamlMapping {
+  const merged: YamlMapping = overriding.__all__ === true ? {} : { ...base };
+  for (const [key, value] of Object.entries(overriding)) {
     if (key === '__proto__' || (key === '__all__' && value === true)) continue;
     const previousValue = Object.hasOwn(merged, key) ? merged[key] : undefined;
     merged[key] = isMapping(previousValue) && isMapping(value) ? mergeMappings(previousValue, value) : value;

@@ -49,12 +49,12 @@ function mergeLayer({
   return catchBadParameter(() => {
     const value = unwrapSingleEntry(parseYaml(text, name));
     const overridingMapping = overridingText === null ? null : (JSON.parse(overridingText) as YamlMapping);
-    const personalized = isMapping(value) ? personalize(value, person) : value;
+    const personalizedValue = isMapping(value) ? personalize(value, person) : value;
     const result: unknown =
-      overridingMapping !== null && isMapping(personalized) ? mergeMappings(personalized, overridingMapping) : personalized;
-    if (!isMapping(personalized) || !isMapping(result))
+      overridingMapping !== null && isMapping(personalizedValue) ? mergeMappings(personalizedValue, overridingMapping) : personalizedValue;
+    if (!isMapping(personalizedValue) || !isMapping(result))
       return { text: overridingText ?? JSON.stringify(result), inherits: false };
-    const inherits = personalized.__inherit__ === true;
+    const inherits = personalizedValue.__inherit__ === true;
     delete result.__inherit__;
     return { text: JSON.stringify(result), inherits };
   });

@@ -23,7 +23,7 @@ export const linksFeature: Feature<{ core: Core; settings: Settings; items: Item
     await model.createIndexes();
     const links = new Links({ model, auth: host.auth, items, images, settings, logger });
     const idsOf = (docs: readonly StoredDocument[]) => docs.map(({ _id }) => idText(_id));
-    onClose(onItemsRemoved(events, (removed) => links.removeOf('item', idsOf(removed))));
+    onClose(onItemsRemoved(events, (removedItems) => links.removeOf('item', idsOf(removedItems))));
     onClose(events.on('folder.removed', ({ folder }) => links.removeOf('folder', idsOf([folder]))));
     onClose(events.on('user.removed', ({ userId }) => links.removeOfMaker(userId)));
     onClose(events.on('access.changed', () => links.forgetVerdicts()));

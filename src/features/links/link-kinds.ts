@@ -1,4 +1,4 @@
-/** The kinds of access that a link can give. A link gives `view`, the page of an image, only if its maker asks for it. */
+/** The kinds of access that a link can give. The kind `view`, the page of an image, is given only if the maker of the link asks for it. */
 export const linkKinds = ['zarr', 'dicomweb', 'view'] as const;
 
 /** One of {@link linkKinds}. */

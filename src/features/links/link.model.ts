@@ -34,8 +34,8 @@ const maxListed = 1000;
 export class LinkModel {
   readonly #model: Model<LinkDocument>;
 
-  constructor(own: OwnCollections) {
-    const { Schema } = own.connection.base;
+  constructor(ownCollections: OwnCollections) {
+    const { Schema } = ownCollections.connection.base;
     const schema = new Schema<LinkDocument>({
       digest: { type: String, required: true, unique: true },
       prefix: { type: String, required: true },
@@ -50,7 +50,7 @@ export class LinkModel {
       lastUsed: { type: Date, default: null },
     });
     schema.index({ 'subject.id': 1 }).index({ makerId: 1 }).index({ expires: 1 });
-    this.#model = own.model<LinkDocument>('LargeImageLink', 'link', schema);
+    this.#model = ownCollections.model<LinkDocument>('LargeImageLink', 'link', schema);
   }
 
   async createIndexes(): Promise<void> {
@@ -103,8 +103,8 @@ export class LinkModel {
     await this.#model.deleteMany({ makerId });
   }
 
-  /** Removes links that ended before a time. @returns how many. */
-  async removeEnded(before: Date): Promise<number> {
-    return (await this.#model.deleteMany({ expires: { $ne: null, $lt: before } })).deletedCount;
+  /** Removes links that ended before a time. @returns the number of removed links. */
+  async removeEnded(endedBefore: Date): Promise<number> {
+    return (await this.#model.deleteMany({ expires: { $ne: null, $lt: endedBefore } })).deletedCount;
   }
 }

@@ -15,9 +15,9 @@ import { linkKinds, type LinkKind, type LinkSubject } from './link-kinds.js';
 import { WrongTokens } from './wrong-tokens.js';
 
 const dayMs = 24 * 60 * 60 * 1000;
-/** Default lifetime of a link. */
+/** How long a link lasts by default. */
 const defaultLifetimeMs = 7 * dayMs;
-/** Maximum lifetime of a link, unless it never ends. */
+/** Maximum lifetime of a link that ends. */
 const maxLifetimeMs = 10 * 366 * dayMs;
 /** Length of a token in bytes: 256 bits, which nobody can guess. */
 const tokenBytes = 32;
@@ -76,7 +76,7 @@ export class Links {
 
   constructor(private readonly options: LinksOptions) {}
 
-  /** Called by features that serve a kind of link. New links open it by default. */
+  /** Adds a kind of link that a feature serves. New links open it by default. */
   addKind(kind: LinkKind): void {
     this.#kinds.add(kind);
   }
@@ -96,8 +96,8 @@ export class Links {
    */
   async requireGrant(token: string, kind: LinkKind, { address }: { address: string }): Promise<LinkGrant> {
     const digest = digestOf(token);
-    const cached = this.#grants.get(digest, (previous) => this.#findGrant(digest, address, previous?.grant ?? null));
-    const { grant } = cached instanceof Promise ? await cached : cached;
+    const grantOrPromise = this.#grants.get(digest, (previous) => this.#findGrant(digest, address, previous?.grant ?? null));
+    const { grant } = grantOrPromise instanceof Promise ? await grantOrPromise : grantOrPromise;
     if (grant === null || hasEnded(grant.link) || !grant.link.opens.includes(kind)) throw noLinkError();
     this.#recordUse(grant.link);
     return grant;
@@ -267,9 +267,9 @@ export class Links {
     return { grant: { link, caller: { ...maker, scopes: [scopes.read], ...(link.expires && { expires: link.expires }) } } };
   }
 
-  async #refuseIfUnreadable<R>(loading: Promise<R>): Promise<R> {
+  async #refuseIfUnreadable<R>(promise: Promise<R>): Promise<R> {
     try {
-      return await loading;
+      return await promise;
     } catch (error) {
       if (error instanceof AccessDeniedError || error instanceof UnknownIdError) throw noLinkError(error);
       throw error;

@@ -5,7 +5,7 @@ export interface SettingDefinition<T = unknown> {
   /** Dotted key, as in requests. */
   key: string;
   default: T;
-  /** Whether GET large_image/settings shows it to everyone. */
+  /** Whether GET large_image/settings shows the setting to everyone. */
   public: boolean;
   /** One sentence for the documentation. */
   description: string;

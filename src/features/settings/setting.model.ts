@@ -13,13 +13,13 @@ export interface SettingDocument {
 export class SettingModel {
   readonly #model: Model<SettingDocument>;
 
-  constructor(own: OwnCollections) {
-    const { Schema } = own.connection.base;
+  constructor(ownCollections: OwnCollections) {
+    const { Schema } = ownCollections.connection.base;
     const schema = new Schema<SettingDocument>(
       { key: { type: String, required: true, unique: true }, value: Schema.Types.Mixed },
       { minimize: false },
     );
-    this.#model = own.model<SettingDocument>('LargeImageSetting', 'setting', schema);
+    this.#model = ownCollections.model<SettingDocument>('LargeImageSetting', 'setting', schema);
   }
 
   async createIndexes(): Promise<void> {
@@ -28,8 +28,8 @@ export class SettingModel {
 
   /** All stored values by key. */
   async readAll(): Promise<Map<string, unknown>> {
-    const stored = await this.#model.find().lean<SettingDocument[]>();
-    return new Map(stored.map(({ key, value }) => [key, value]));
+    const docs = await this.#model.find().lean<SettingDocument[]>();
+    return new Map(docs.map(({ key, value }) => [key, value]));
   }
 
   async set(key: string, value: unknown): Promise<void> {

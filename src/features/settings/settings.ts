@@ -36,7 +36,7 @@ export class Settings {
     }
   }
 
-  /** The key of a setting, which can also be named as in `LARGE_IMAGE_SHOW_VIEWER`. */
+  /** The key for a name, which is either a key or an alternative name such as `LARGE_IMAGE_SHOW_VIEWER`. */
   keyOf(name: string): string {
     return this.#keyByConstant.get(name) ?? name;
   }
@@ -63,14 +63,14 @@ export class Settings {
   async set(name: string, value: unknown): Promise<boolean> {
     const definition = this.#requireDefinition(this.keyOf(name));
     const { key } = definition;
-    const parsed = value === null || value === undefined ? null : await definition.parse(value);
+    const parsedValue = value === null || value === undefined ? null : await definition.parse(value);
     const previousValue = await this.get(key);
-    if (parsed === null) await this.store.unset(key);
-    else await this.store.set(key, parsed);
+    if (parsedValue === null) await this.store.unset(key);
+    else await this.store.set(key, parsedValue);
     this.#values.clear();
-    const current = parsed ?? definition.default ?? null;
-    if (JSON.stringify(current) === JSON.stringify(previousValue)) return false;
-    for (const listener of this.#listeners) await listener({ key, value: current, previousValue });
+    const newValue = parsedValue ?? definition.default ?? null;
+    if (JSON.stringify(newValue) === JSON.stringify(previousValue)) return false;
+    for (const listener of this.#listeners) await listener({ key, value: newValue, previousValue });
     return true;
   }
 

@@ -21,7 +21,6 @@ export interface Plane {
   z: number;
 }
 
-/** The frame and band of a plane. */
 interface FrameBand {
   frame: number;
   band: number;
@@ -36,11 +35,11 @@ export interface ArrayImage {
   metadata: ImageMetadata;
   axes: readonly AxisName[];
   lengths: AxisLengths;
-  /** In pixels. */
+  /** Width and height of a chunk, in pixels. */
   chunkSide: number;
-  /** The sizes of the datasets, the finest first. Each is half as wide and high as the one before, rounded up. */
+  /** The sizes of the datasets, the finest first. Each is half as wide and high as the previous size, rounded up. */
   levels: readonly Size[];
-  /** The frame and band at a position; `null` if the file has none. */
+  /** The frame and band that show a plane; `null` if the file lacks the plane. */
   frameBandAt(plane: Plane): FrameBand | null;
 }
 
@@ -57,9 +56,9 @@ function otherAxesText(axes: FrameMetadata['axes']): string {
 }
 
 /** Like {@link otherAxesText}, but with the name of the scene, `position`, instead of its index; `null` if the scene has no name. */
-function sceneOf({ axes: { XY: _XY, ...others }, position }: FrameMetadata): string | null {
+function sceneOf({ axes: { XY: _XY, ...axesWithoutScene }, position }: FrameMetadata): string | null {
   if (position === undefined) return null;
-  return [position, otherAxesText(others)].filter((part) => part !== '').join(', ');
+  return [position, otherAxesText(axesWithoutScene)].filter((part) => part !== '').join(', ');
 }
 
 function planeOf({ axes }: FrameMetadata): Plane {

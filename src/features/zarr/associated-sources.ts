@@ -30,10 +30,10 @@ export class AssociatedSources {
   });
   readonly #reading = new SharedWork<Raster>();
 
-  /** @param key names the associated image and its state. @throws NotFoundError if the file has none with this name. */
+  /** @param key names the associated image and its state. @throws NotFoundError if the file has no image with this name. */
   async get(key: string, read: (signal: AbortSignal) => Promise<Raster | null>, signal: AbortSignal): Promise<AssociatedSource> {
-    const cached = this.#rasters.get(key);
-    const raster = cached ?? (await this.#reading.join(key, (sharedSignal) => this.#read(key, read, sharedSignal), signal));
+    const cachedRaster = this.#rasters.get(key);
+    const raster = cachedRaster ?? (await this.#reading.join(key, (sharedSignal) => this.#read(key, read, sharedSignal), signal));
     return toSource(raster);
   }
 

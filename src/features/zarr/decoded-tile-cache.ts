@@ -37,15 +37,15 @@ export class DecodedTileCache {
     const { metadata, chunkSide, levels } = image;
     const size = levels[level]!;
     const box = clipToLevel(size, { left: column * chunkSide, top: row * chunkSide, width: chunkSide, height: chunkSide });
-    const readLevel = sourceLevelOf(image, level);
-    const readCachedBox = (part: Box): Promise<Raster> => {
-      const boxKey = `${state}/${frame}/${readLevel}/${part.left}/${part.top}/${part.width}`;
-      const cached = this.#rasters.get(boxKey);
-      if (cached !== undefined) return Promise.resolve(cached);
+    const sourceLevel = sourceLevelOf(image, level);
+    const readCachedBox = (boxToRead: Box): Promise<Raster> => {
+      const boxKey = `${state}/${frame}/${sourceLevel}/${boxToRead.left}/${boxToRead.top}/${boxToRead.width}`;
+      const cachedRaster = this.#rasters.get(boxKey);
+      if (cachedRaster !== undefined) return Promise.resolve(cachedRaster);
       return this.#reading.join(
         boxKey,
         async (sharedSignal) => {
-          const raster = await makeReadBox(sharedSignal)({ frame, level: readLevel, box: part });
+          const raster = await makeReadBox(sharedSignal)({ frame, level: sourceLevel, box: boxToRead });
           this.#rasters.set(boxKey, raster);
           return raster;
         },
@@ -55,7 +55,7 @@ export class DecodedTileCache {
     const { tileWidth, tileHeight } = metadata;
     // If a tile is larger than chunks, the whole tile is cached, and several chunks are cut out of it.
     const cutsChunksFromTiles =
-      readLevel >= 0 && tileWidth >= chunkSide && tileHeight >= chunkSide && (tileWidth > chunkSide || tileHeight > chunkSide);
+      sourceLevel >= 0 && tileWidth >= chunkSide && tileHeight >= chunkSide && (tileWidth > chunkSide || tileHeight > chunkSide);
     if (!cutsChunksFromTiles) return readCachedBox(box);
     const target = createRaster({ ...box, bands: metadata.bandCount, dtype: metadata.dtype });
     for (let y = Math.floor(box.top / tileHeight); y * tileHeight < box.top + box.height; y += 1) {

@@ -11,7 +11,6 @@ import { ZarrFolders } from './zarr-folders.js';
 import { ZarrImages } from './zarr-images.js';
 import { zarrRoutes } from './zarr.routes.js';
 
-/** The dependencies of the feature. */
 interface ZarrNeeds extends Pick<AnnotationOffers, 'annotations'> {
   core: Core;
   overlay: AnnotationOverlay;

@@ -38,7 +38,7 @@ export function multiscaleMetadata(
   };
 }
 
-/** Sides of the chunks of an array. */
+/** Length of a chunk along each axis of an array. */
 export function chunkShapeOf({ axes, chunkSide }: Pick<ArrayImage, 'axes' | 'chunkSide'>): number[] {
   return axes.map((axis) => (axis === 'y' || axis === 'x' ? chunkSide : 1));
 }

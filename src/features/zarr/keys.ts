@@ -5,12 +5,13 @@ const maxKeyLength = 2000;
 const maxSegments = 16;
 
 /**
- * The segments of a key below the name of the store; an empty list is the root itself. @throws NotFoundError if no store has such a
- * key.
+ * The segments of a key below the name of the store; an empty list is the root itself.
+ *
+ * @throws NotFoundError if no store can have this key.
  */
 export function parseKey(key: string): string[] {
-  const sentSegments = key.length > maxKeyLength ? [] : key.split('/').filter((segment) => segment !== '');
-  const [name, ...segments] = sentSegments.length > maxSegments ? [] : sentSegments.map(decodeSegment);
+  const encodedSegments = key.length > maxKeyLength ? [] : key.split('/').filter((segment) => segment !== '');
+  const [name, ...segments] = encodedSegments.length > maxSegments ? [] : encodedSegments.map(decodeSegment);
   if (name === undefined || !/.\.zarr$/i.test(name)) throw noSuchKeyError();
   return segments;
 }

@@ -9,6 +9,7 @@ import type { ChunkCodec } from './nodes.js';
 
 /** Facts about the samples of an image, measured on a coarse level. */
 export interface Measurements {
+  /** The member `omero` of the OME metadata: channels with their colors and contrast windows. */
   omero: Record<string, unknown>;
   codec: ChunkCodec;
 }
@@ -36,7 +37,7 @@ const colorsOfChannels = ['0000FF', '00FF00', 'FF0000', 'FF00FF', '00FFFF', 'FFF
 /** Measures windows of contrast, and whether compression helps, on the coarsest dataset. */
 export async function measureImage(image: ArrayImage, populatedLevels: readonly number[], read: ReadBox): Promise<Measurements> {
   const { metadata, lengths } = image;
-  const coarse = coarseBox(image, populatedLevels);
+  const coarseRegion = coarseBox(image, populatedLevels);
   const defaultZ = Math.floor(lengths.z / 2);
   const channels: Record<string, unknown>[] = [];
   let codec: ChunkCodec | null = null;
@@ -47,7 +48,7 @@ export async function measureImage(image: ArrayImage, populatedLevels: readonly 
     const frameBand = image.frameBandAt({ t: 0, c, z: defaultZ }) ?? image.frameBandAt({ t: 0, c, z: 0 });
     let window: [number, number] | null = null;
     if (frameBand !== null && Math.floor(c / metadata.bandCount) < maxMeasuredChannels && (!isColor || codec === null)) {
-      if (frameBand.frame !== sampledFrame) samples = await read({ ...coarse, frame: frameBand.frame }).catch(nullIfCorrupt);
+      if (frameBand.frame !== sampledFrame) samples = await read({ ...coarseRegion, frame: frameBand.frame }).catch(nullIfCorrupt);
       sampledFrame = frameBand.frame;
       if (samples === null) {
         channels.push(omeroChannelOf(image, c, null));
@@ -65,7 +66,7 @@ export async function measureImage(image: ArrayImage, populatedLevels: readonly 
   return { omero: { channels, rdefs: { model, defaultT: 0, defaultZ } }, codec: codec ?? 'zstd' };
 }
 
-/** A corrupt tile makes the window of its channel unknown; the other chunks of the image can still be read. */
+/** Ignores corrupt tiles: the window of the channel is then unknown, but the other chunks of the image can still be read. */
 function nullIfCorrupt(error: unknown): null {
   if (error instanceof CorruptTileError) return null;
   throw error;
@@ -94,15 +95,15 @@ function contrastWindow({ data, bands }: Raster, band: number): [number, number]
   const pixelCount = data.length / bands;
   const step = Math.max(1, Math.ceil(pixelCount / maxSortedSamples));
   const values = new Float64Array(Math.ceil(pixelCount / step));
-  let count = 0;
+  let valueCount = 0;
   for (let pixel = 0; pixel < pixelCount; pixel += step) {
     const value = data[pixel * bands + band]!;
-    if (Number.isFinite(value)) values[count++] = value;
+    if (Number.isFinite(value)) values[valueCount++] = value;
   }
-  if (count === 0) return null;
-  const sortedValues = values.subarray(0, count).sort();
-  const clippedCount = Math.floor(clippedShare * count);
-  return [sortedValues[clippedCount]!, sortedValues[count - 1 - clippedCount]!];
+  if (valueCount === 0) return null;
+  const sortedValues = values.subarray(0, valueCount).sort();
+  const clippedCount = Math.floor(clippedShare * valueCount);
+  return [sortedValues[clippedCount]!, sortedValues[valueCount - 1 - clippedCount]!];
 }
 
 function omeroChannelOf({ metadata }: ArrayImage, c: number, window: [number, number] | null): Record<string, unknown> {

@@ -46,7 +46,7 @@ function attributesOf(node: ZarrNode, version: ZarrVersion): Record<string, unkn
   const omeVersion = { version: omeVersions[2] };
   return Object.fromEntries(
     Object.entries(node.ome).map(([name, value]) => {
-      if (name === 'multiscales') return [name, (value as object[]).map((each) => ({ ...omeVersion, ...each }))];
+      if (name === 'multiscales') return [name, (value as object[]).map((multiscale) => ({ ...omeVersion, ...multiscale }))];
       return [name, versionedMembers.includes(name) ? { ...omeVersion, ...(value as object) } : value];
     }),
   );
@@ -91,7 +91,7 @@ function documentsInVersion2(node: ZarrNode): Record<string, unknown> {
   return { '.zgroup': { zarr_format: 2 }, '.zattrs': attributesOf(node, 2) };
 }
 
-/** The names of documents in each version. A store has none of the other version. */
+/** The names of documents in each version. A store has only documents of its own version. */
 export const documentNames: Readonly<Record<ZarrVersion, readonly string[]>> = {
   2: ['.zgroup', '.zarray', '.zattrs', '.zmetadata'],
   3: ['zarr.json'],
@@ -100,7 +100,7 @@ export const documentNames: Readonly<Record<ZarrVersion, readonly string[]>> = {
 /**
  * A document of a node.
  *
- * @param consolidated the nodes that the metadata of the root also list; `null` if they list none.
+ * @param consolidated the nodes that the document of the root lists too; `null` if it lists no nodes.
  * @returns `null` if the node has no such document.
  */
 export function documentOf(
@@ -115,15 +115,15 @@ export function documentOf(
   if (version === 3) {
     if (!listsNodes) return documentInVersion3(node);
     const metadata = Object.fromEntries(
-      [...consolidated].filter(([nodePath]) => nodePath !== '').map(([nodePath, each]) => [nodePath, documentInVersion3(each)]),
+      [...consolidated].filter(([nodePath]) => nodePath !== '').map(([nodePath, listedNode]) => [nodePath, documentInVersion3(listedNode)]),
     );
     return { ...documentInVersion3(node), consolidated_metadata: { kind: 'inline', must_understand: false, metadata } };
   }
   if (name !== '.zmetadata') return (documentsInVersion2(node)[name] as Record<string, unknown> | undefined) ?? null;
   if (!listsNodes) return null;
   const metadata = Object.fromEntries(
-    [...consolidated].flatMap(([nodePath, each]) =>
-      Object.entries(documentsInVersion2(each)).map(([file, value]) => [joinPath(nodePath, file), value]),
+    [...consolidated].flatMap(([nodePath, listedNode]) =>
+      Object.entries(documentsInVersion2(listedNode)).map(([documentName, value]) => [joinPath(nodePath, documentName), value]),
     ),
   );
   return { zarr_consolidated_format: 1, metadata };

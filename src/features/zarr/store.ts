@@ -13,7 +13,7 @@ export interface StoreRequest {
   headers: IncomingMessage['headers'];
   /** The caller whose permissions apply. */
   caller: Caller | null;
-  /** The caller as whom the request waits in queues: for a link, the link itself. */
+  /** The caller who counts in queues: the link for a request through a link, otherwise `caller`. */
   queuedAs: Caller | null;
   /** Whether the caller can see associated images. */
   showsAssociated: boolean;
@@ -31,15 +31,15 @@ export function replyWithText({ headers }: StoreRequest, text: string, type = 'a
 }
 
 /**
- * Answers with a chunk. It is not made if the client already has it.
+ * Answers with a chunk. If the client already has the chunk, it is not made.
  *
  * @param key identifies the bytes of the chunk, and changes whenever they do.
  * @param make returns no bytes if the chunk contains only the fill value.
  */
 export async function replyWithChunk({ headers }: StoreRequest, key: string, make: () => Promise<Uint8Array>): Promise<Reply> {
   const tag = entityTag(key);
-  const unchanged = answerConditional(headers, tag, cacheHeaders(tag));
-  if (unchanged !== null) return unchanged;
+  const notModifiedReply = answerConditional(headers, tag, cacheHeaders(tag));
+  if (notModifiedReply !== null) return notModifiedReply;
   const bytes = await make();
   if (bytes.length === 0) throw noSuchKeyError();
   return replyWithRange(headers, bytes, { type: 'application/octet-stream', tag, headers: cacheHeaders(tag) });
@@ -59,15 +59,15 @@ export function parseChunkKey(
   segments: readonly string[],
   version: ZarrVersion,
 ): ChunkAddress | null {
-  const [first, ...rest] = segments;
-  const level = parseIndex(first);
+  const [levelSegment, ...indexSegments] = segments;
+  const level = parseIndex(levelSegment);
   if (level === null || level >= image.levels.length) return null;
-  if (version === 3 && rest.shift() !== 'c') return null;
+  if (version === 3 && indexSegments.shift() !== 'c') return null;
   const shape = shapeOf(image, level);
-  if (rest.length !== shape.length) return null;
+  if (indexSegments.length !== shape.length) return null;
   const indexByAxis = { t: 0, c: 0, z: 0, y: 0, x: 0 };
   for (const [position, axis] of image.axes.entries()) {
-    const index = parseIndex(rest[position]);
+    const index = parseIndex(indexSegments[position]);
     const chunkLength = axis === 'x' || axis === 'y' ? image.chunkSide : 1;
     if (index === null || index * chunkLength >= shape[position]!) return null;
     indexByAxis[axis] = index;

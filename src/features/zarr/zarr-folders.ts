@@ -38,13 +38,13 @@ export class ZarrFolders {
     const { caller, version } = request;
     const items = await this.#listReadableItems(folder, request);
     if (items.length > maxImages) throw tooManyImagesError(items.length);
-    const [first, ...rest] = segments;
-    const index = parseIndex(first);
+    const [firstSegment, ...remainingSegments] = segments;
+    const index = parseIndex(firstSegment);
     if (index !== null) {
       const listedItem = items[index];
       if (listedItem === undefined) throw noSuchKeyError();
       const item = await images.load(listedItem.id, caller);
-      return zarrImages.answerImageKey(item, await zarrImages.loadLayout(item, rest, request), 0, rest, request);
+      return zarrImages.answerImageKey(item, await zarrImages.loadLayout(item, remainingSegments, request), 0, remainingSegments, request);
     }
     if (segments.join('/') === 'OME/METADATA.ome.xml') {
       return replyWithText(request, writeOmeXml(await this.#describeImages(items, request)), 'application/xml');

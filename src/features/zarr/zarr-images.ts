@@ -59,11 +59,11 @@ export class ZarrImages {
     if (segments[0] === 'associated') return this.#answerAssociatedKey(item, layout, segments.slice(1), request);
     if (images.length === 1) return this.answerImageKey(item, layout, 0, segments, request);
     if (images.length > maxImages) throw tooManyImagesError(images.length);
-    const [first, ...rest] = segments;
-    const requestedIndex = parseIndex(first);
-    if (requestedIndex !== null) return this.answerImageKey(item, layout, requestedIndex, rest, request);
+    const [firstSegment, ...remainingSegments] = segments;
+    const requestedIndex = parseIndex(firstSegment);
+    if (requestedIndex !== null) return this.answerImageKey(item, layout, requestedIndex, remainingSegments, request);
     const nodes = collectionNodes(images.length);
-    if (first === 'OME' && rest.length === 1 && rest[0] === 'METADATA.ome.xml') {
+    if (firstSegment === 'OME' && remainingSegments.length === 1 && remainingSegments[0] === 'METADATA.ome.xml') {
       return replyWithText(
         request,
         writeOmeXml(images.map((image) => ({ name: imageNameOf(item, image), image }))),
@@ -218,7 +218,7 @@ export class ZarrImages {
     return tile.bytes;
   }
 
-  /** Contrast windows and codec of an image, measured once for each of its states. */
+  /** The contrast windows and codec of an image. They are measured once for each state of the image. */
   async #measure(readableImage: ReadableImage, request: StoreRequest): Promise<Measurements> {
     const { image, populatedLevels, state } = readableImage;
     const cached = this.#measurements.get(state);
@@ -239,7 +239,7 @@ export class ZarrImages {
     request: StoreRequest,
   ): Promise<Reply> {
     if (!request.showsAssociated) throw noSuchKeyError();
-    const [name = '', ...rest] = segments;
+    const [name = '', ...remainingSegments] = segments;
     if (!layout.associatedNames.includes(name)) {
       if (layout.associatedNames.length === 0) throw noSuchKeyError();
       const nodes: ZarrNodes = new Map([['', { kind: 'group', ome: {} }]]);
@@ -262,26 +262,26 @@ export class ZarrImages {
       populatedLevels: source.populatedLevels,
       use: (work) => work((where) => source.samples(where)),
     };
-    const chunk = parseChunkKey(readableImage.image, rest, request.version);
+    const chunk = parseChunkKey(readableImage.image, remainingSegments, request.version);
     if (chunk !== null) return this.#answerChunk(readableImage, chunk, request);
-    if (!documentNames[request.version].includes(rest.at(-1) ?? '')) throw noSuchKeyError();
+    if (!documentNames[request.version].includes(remainingSegments.at(-1) ?? '')) throw noSuchKeyError();
     const nodes = imageNodes(readableImage.image, await this.#measure(readableImage, request), name);
-    return this.#answerDocument(nodes, rest, request, async () => nodes);
+    return this.#answerDocument(nodes, remainingSegments, request, async () => nodes);
   }
 }
 
 /** The root of several images, and the group that lists them. */
-export function collectionNodes(count: number): ZarrNodes {
+export function collectionNodes(imageCount: number): ZarrNodes {
   return new Map<string, ZarrNode>([
     ['', { kind: 'group', ome: { 'bioformats2raw.layout': 3 } }],
-    ['OME', { kind: 'group', ome: { series: Array.from({ length: count }, (_, index) => String(index)) } }],
+    ['OME', { kind: 'group', ome: { series: Array.from({ length: imageCount }, (_, index) => String(index)) } }],
   ]);
 }
 
-export function tooManyImagesError(count: number): LargeImageError {
+export function tooManyImagesError(imageCount: number): LargeImageError {
   return new LargeImageError(
     'too-large',
-    `There are ${count} images here; a store can have at most ${maxImages}. Open them one by one.`,
+    `There are ${imageCount} images here; a store can have at most ${maxImages}. Open them one by one.`,
   );
 }
 

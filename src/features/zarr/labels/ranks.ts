@@ -9,18 +9,18 @@ export interface Ranks {
 /** Reads the order numbers of all elements of an annotation. @returns the ranks of these numbers. */
 export async function readRanks(store: Pick<ElementStore, 'loadPackMarks'>, elements: StoredElements): Promise<Ranks> {
   const orders = new Float64Array(elements.count);
-  let count = 0;
+  let orderCount = 0;
   for await (const marks of store.loadPackMarks(elements)) {
-    orders.set(marks.orders.subarray(0, orders.length - count), count);
-    count += marks.orders.length;
+    orders.set(marks.orders.subarray(0, orders.length - orderCount), orderCount);
+    orderCount += marks.orders.length;
   }
-  const sorted = await sortByDigits(orders);
+  const sortedOrders = await sortByDigits(orders);
   return {
     rankOf(order) {
       let low = 0;
-      for (let high = sorted.length; low < high;) {
+      for (let high = sortedOrders.length; low < high;) {
         const middle = (low + high) >>> 1;
-        if (sorted[middle]! < order) low = middle + 1;
+        if (sortedOrders[middle]! < order) low = middle + 1;
         else high = middle;
       }
       return low;

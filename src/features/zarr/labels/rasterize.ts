@@ -88,14 +88,14 @@ function paintSegment(pixels: LabelPixels, view: LabelView, [x0, y0]: Pixel, [x1
   const lastStep = Math.min(length, step >= 0 ? viewStart + side - 1 - from : from - viewStart);
   const slope = length === 0 ? 0 : (otherTo - otherFrom) / length;
   for (let stepIndex = firstStep; stepIndex <= lastStep; stepIndex += 1) {
-    const along = from + stepIndex * step;
-    const across = otherFrom + Math.sign(slope) * Math.floor(Math.abs(slope) * stepIndex + 0.5);
-    if (isSteep) paintPixel(pixels, view, across, along, label);
-    else paintPixel(pixels, view, along, across, label);
+    const mainPosition = from + stepIndex * step;
+    const crossPosition = otherFrom + Math.sign(slope) * Math.floor(Math.abs(slope) * stepIndex + 0.5);
+    if (isSteep) paintPixel(pixels, view, crossPosition, mainPosition, label);
+    else paintPixel(pixels, view, mainPosition, crossPosition, label);
   }
 }
 
-/** Fills rings together by the even-odd rule. A center on a left or upper edge is inside, one on a right or lower edge is not. */
+/** Fills rings together by the even-odd rule. A center on a left or upper edge is inside; a center on a right or lower edge is not. */
 function fillRings(pixels: LabelPixels, view: LabelView, rings: readonly (readonly Coordinate[])[], label: number): void {
   const { left, top, side, scale } = view;
   let topY = Infinity;

@@ -80,26 +80,26 @@ export class ZarrLabels {
     return nodes;
   }
 
-  /** Answers the key of a chunk below `labels`. @throws NotFoundError if there is none. */
+  /** Answers the key of a chunk below `labels`. @throws NotFoundError if there is no such chunk. */
   async answerChunk(
     item: ItemRecord,
     image: ArrayImage,
-    [path = '', ...rest]: readonly string[],
+    [path = '', ...chunkSegments]: readonly string[],
     request: StoreRequest,
   ): Promise<Reply> {
-    const isObjects = path.endsWith(objectsSuffix);
-    const id = isObjects ? path.slice(0, -objectsSuffix.length) : path;
-    const chunk = parseChunkKey(withoutChannels(image), rest, request.version);
+    const showsObjects = path.endsWith(objectsSuffix);
+    const id = showsObjects ? path.slice(0, -objectsSuffix.length) : path;
+    const chunk = parseChunkKey(withoutChannels(image), chunkSegments, request.version);
     if (chunk === null || !/^[0-9a-f]{24}$/.test(id)) throw noSuchKeyError();
     const annotation = await this.#loadAnnotation(id, item, request);
     const { elements } = annotation;
     const { images, queues } = this.options;
     const { level, row, column } = chunk;
-    const kind = isObjects ? 'objects' : 'groups';
+    const kind = showsObjects ? 'objects' : 'groups';
     const key = `zarr-labels/${annotation.id}/${elements.content}/${kind}/${image.chunkSide}/${level}/${row}/${column}`;
     const { queuedAs, signal } = request;
     const make = async (sharedSignal: AbortSignal) => {
-      const bytes = await this.#paint(elements, image, chunk, { isObjects, signal: sharedSignal });
+      const bytes = await this.#paint(elements, image, chunk, { showsObjects, signal: sharedSignal });
       return { bytes: bytes === null ? new Uint8Array(0) : await compressChunk(bytes), type: 'application/octet-stream' };
     };
     const requester = { caller: queuedAs, signal };
@@ -128,13 +128,13 @@ export class ZarrLabels {
     elements: StoredElements,
     image: ArrayImage,
     { level, row, column }: ChunkAddress,
-    { isObjects, signal }: { isObjects: boolean; signal: AbortSignal },
+    { showsObjects, signal }: { showsObjects: boolean; signal: AbortSignal },
   ): Promise<Uint8Array<ArrayBuffer> | null> {
     const side = image.chunkSide;
     const view: LabelView = { left: column * side, top: row * side, side, scale: 2 ** level };
-    const pixels: LabelPixels = new labelArrays[isObjects ? 'uint32' : smallestTypeFor(elements.groups.length)](side * side);
+    const pixels: LabelPixels = new labelArrays[showsObjects ? 'uint32' : smallestTypeFor(elements.groups.length)](side * side);
     const numberByGroup = new Map(elements.groups.map((name, index) => [name, index + 1]));
-    const ranks = isObjects ? await this.#getRanks(elements, signal) : null;
+    const ranks = showsObjects ? await this.#getRanks(elements, signal) : null;
     const [lowX, lowY, span] = [view.left * view.scale, view.top * view.scale, side * view.scale];
     // Lines are a pixel wide, and may extend a pixel beyond their boxes.
     const margin = view.scale;
