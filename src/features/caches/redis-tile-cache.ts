@@ -164,10 +164,10 @@ export class RedisTileCache implements TileCache {
     try {
       // Expired tiles are no longer in Redis, but still in the index.
       await this.#removeOldTiles({ usedUntil: Date.now() - lifetimeMs, maxTiles: Infinity });
-      const [items, total] = await this.#connection.run((redis) =>
+      const [items, totalBytes] = await this.#connection.run((redis) =>
         Promise.all([redis.zcard(this.#indexKey), redis.get(this.#totalKey)]),
       );
-      return { ...commonFields, used: Number(total ?? 0), items, available: true };
+      return { ...commonFields, used: Number(totalBytes ?? 0), items, available: true };
     } catch (error) {
       const reason = (this.#connection.error ?? (error as Error)).message;
       return { ...commonFields, errors: this.#connection.failures, used: 0, items: 0, available: false, error: reason };

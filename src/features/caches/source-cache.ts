@@ -17,7 +17,7 @@ interface Entry<T> {
   readerCount: number;
   isEvicted: boolean;
   /** Set once, when an evicted entry without readers is being closed. */
-  closing: Promise<void> | null;
+  closePromise: Promise<void> | null;
 }
 
 /**
@@ -111,7 +111,7 @@ export class SourceCache<T extends Closable> {
       isSettled: false,
       readerCount: 1,
       isEvicted: false,
-      closing: null,
+      closePromise: null,
     };
     this.#openEntries.add(entry);
     this.#entries?.set(key, { entry });
@@ -142,7 +142,7 @@ export class SourceCache<T extends Closable> {
   /** Removes all sources. Resolves when the sources without a reader are closed. */
   async clear(): Promise<void> {
     this.#entries?.clear();
-    await Promise.all([...this.#openEntries].map((entry) => entry.closing ?? Promise.resolve()));
+    await Promise.all([...this.#openEntries].map((entry) => entry.closePromise ?? Promise.resolve()));
   }
 
   /** `used` counts all open sources, including those that only wait for their last reader. */
@@ -156,8 +156,8 @@ export class SourceCache<T extends Closable> {
   }
 
   #closeIfUnused(entry: Entry<T>): void {
-    if (!entry.isEvicted || entry.readerCount > 0 || entry.closing !== null) return;
-    entry.closing = this.#close(entry);
+    if (!entry.isEvicted || entry.readerCount > 0 || entry.closePromise !== null) return;
+    entry.closePromise = this.#close(entry);
   }
 
   async #close(entry: Entry<T>): Promise<void> {

@@ -37,14 +37,14 @@ type User = Caller & { id: string };
 
 const defineRoute = routeDefiner<CommentContext>();
 
-const maxListed = 100;
-const maxMarked = 1000;
+const maxEntriesPerPage = 100;
+const maxMarkedComments = 1000;
 
 const itemPath = { itemId: required(id({ description: 'The id of the item.' })) };
 const commentPath = { id: required(id({ description: 'The id of the comment.' })) };
 
 const paging = {
-  limit: withDefault(integer({ minimum: 1, maximum: maxListed, description: 'Maximum number of entries.' }), 50),
+  limit: withDefault(integer({ minimum: 1, maximum: maxEntriesPerPage, description: 'Maximum number of entries.' }), 50),
   offset: withDefault(integer({ minimum: 0, description: 'Number of entries to skip.' }), 0),
 };
 
@@ -156,7 +156,7 @@ function readMarkRequest({ read, ids, threadId, ...unknownMembers }: Readonly<Re
   if (threadId !== undefined && !isIdText(threadId)) throw new InvalidError('threadId must be an id.', 'threadId');
   if (ids === undefined) return { read, selection: { ...(threadId !== undefined && { threadId }) } };
   if (!Array.isArray(ids) || !ids.every(isIdText)) throw new InvalidError('ids must be a list of ids.', 'ids');
-  if (ids.length > maxMarked) throw new BadParameterError(`ids can have at most ${maxMarked} entries.`);
+  if (ids.length > maxMarkedComments) throw new BadParameterError(`ids can have at most ${maxMarkedComments} entries.`);
   return { read, selection: { ids, ...(threadId !== undefined && { threadId }) } };
 }
 

@@ -130,8 +130,8 @@ export class FolderConfiguration {
     }
     const { login } = forCallerOnly ? await this.#loadPerson(caller) : { login: null };
     const target = { folder, name, creatorId: caller?.id ?? null };
-    await this.options.configurationItems.write(target, async (stored) =>
-      login === null ? text : texts.addForUser({ stored: stored ?? '', userText: text, name, login }),
+    await this.options.configurationItems.write(target, async (storedText) =>
+      login === null ? text : texts.addForUser({ stored: storedText ?? '', userText: text, name, login }),
     );
   }
 }

@@ -2,13 +2,13 @@ import { isMapping, type YamlMapping } from '../../core/yaml.js';
 
 /** Merges two mappings, recursively. Values of `overriding` win; if `overriding` contains `__all__: true`, all of `base` is dropped. */
 export function mergeMappings(base: YamlMapping, overriding: YamlMapping): YamlMapping {
-  const merged: YamlMapping = overriding.__all__ === true ? {} : { ...base };
+  const mergedMapping: YamlMapping = overriding.__all__ === true ? {} : { ...base };
   for (const [key, value] of Object.entries(overriding)) {
     if (key === '__proto__' || (key === '__all__' && value === true)) continue;
-    const previousValue = Object.hasOwn(merged, key) ? merged[key] : undefined;
-    merged[key] = isMapping(previousValue) && isMapping(value) ? mergeMappings(previousValue, value) : value;
+    const previousValue = Object.hasOwn(mergedMapping, key) ? mergedMapping[key] : undefined;
+    mergedMapping[key] = isMapping(previousValue) && isMapping(value) ? mergeMappings(previousValue, value) : value;
   }
-  return merged;
+  return mergedMapping;
 }
 
 /** The user for whom a configuration is read. */
@@ -29,8 +29,8 @@ export function personalize(mapping: YamlMapping, { login, groups, admin }: Pers
     return value;
   };
   const mergePart = (section: YamlMapping | null, key: string) => {
-    const part = section !== null && Object.hasOwn(section, key) ? section[key] : undefined;
-    if (isMapping(part)) result = mergeMappings(result, part);
+    const personSection = section !== null && Object.hasOwn(section, key) ? section[key] : undefined;
+    if (isMapping(personSection)) result = mergeMappings(result, personSection);
   };
   const [groupSections, userSections] = [extractSection('groups'), extractSection('users')];
   for (const group of [...groups].sort()) mergePart(groupSections, group);

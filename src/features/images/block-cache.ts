@@ -107,10 +107,10 @@ class BlockFile implements Pick<ByteReader, 'size' | 'read'> {
     const blockFetch: BlockFetch = { firstBlock, blockCount, bytes, readerCount: 0, controller };
     for (let block = firstBlock; block < firstBlock + blockCount; block += 1) this.#fetchByBlock.set(block, blockFetch);
     bytes.then(
-      (fetched) => {
+      (fetchedBytes) => {
         for (let i = 0; i < blockCount; i += 1) {
           // The block is copied, because a view would keep the complete buffer in memory.
-          this.blocks.set(this.keyPrefix + (firstBlock + i), fetched.slice(i * blockBytes, (i + 1) * blockBytes));
+          this.blocks.set(this.keyPrefix + (firstBlock + i), fetchedBytes.slice(i * blockBytes, (i + 1) * blockBytes));
         }
         this.#forgetFetch(blockFetch);
       },

@@ -40,7 +40,7 @@ export class FileStamps {
    * the host announces their changes.
    */
   stampOf(fileId: string): string | Promise<string> {
-    const stamp = this.#stamps.get(fileId, (previous) => this.#read(fileId, previous));
+    const stamp = this.#stamps.get(fileId, (previousStamp) => this.#read(fileId, previousStamp));
     return stamp instanceof Promise ? stamp.then(({ text }) => text) : stamp.text;
   }
 
@@ -49,12 +49,12 @@ export class FileStamps {
     this.#stamps.delete(fileId);
   }
 
-  async #read(fileId: string, previous: Stamp | undefined): Promise<Stamp> {
+  async #read(fileId: string, previousStamp: Stamp | undefined): Promise<Stamp> {
     // The path of a missing file is looked up again, because the file may have been moved.
-    const isPathKnown = previous !== undefined && previous.text !== missingFileStamp;
-    const path = isPathKnown ? previous.path : await this.options.pathOf(fileId);
+    const isPathKnown = previousStamp !== undefined && previousStamp.text !== missingFileStamp;
+    const path = isPathKnown ? previousStamp.path : await this.options.pathOf(fileId);
     const text = path === null ? '' : await readStamp(path);
-    if (previous !== undefined && previous.text !== text) await this.options.onChange(fileId);
+    if (previousStamp !== undefined && previousStamp.text !== text) await this.options.onChange(fileId);
     return { path, text };
   }
 }

@@ -74,9 +74,9 @@ export class HostFollower {
   }
 
   /** Makes items that were created together large images. All items take each step together, so that one database command suffices. */
-  async #handleFilesAdded(added: HostEventPayloads['files.added']['added']): Promise<void> {
+  async #handleFilesAdded(addedFiles: HostEventPayloads['files.added']['added']): Promise<void> {
     const { records, imageMarking, seriesMerge } = this.parts;
-    const pairs = added.map(({ file, item }) => ({ file: records.fileOf(file), item: records.itemOf(item) }));
+    const pairs = addedFiles.map(({ file, item }) => ({ file: records.fileOf(file), item: records.itemOf(item) }));
     const sourceNameByFileId = new Map<string, string>();
     const steps: ((pair: (typeof pairs)[number]) => Promise<unknown>)[] = [
       async ({ file, item }) => {

@@ -198,12 +198,12 @@ class HostTree implements FileTree {
   }
 
   async file(path: string): Promise<Pick<ByteReader, 'size' | 'read'> | null> {
-    const cached = this.#records.get(path) ?? { file: this.ownFileByPath.get(path) ?? (await this.#find(path)) };
-    this.#records.set(path, cached);
-    if (cached.file === null) return null;
-    const input = await hostFileInput(cached.file, this.options);
+    const cachedRecord = this.#records.get(path) ?? { file: this.ownFileByPath.get(path) ?? (await this.#find(path)) };
+    this.#records.set(path, cachedRecord);
+    if (cachedRecord.file === null) return null;
+    const input = await hostFileInput(cachedRecord.file, this.options);
     return {
-      size: cached.file.size,
+      size: cachedRecord.file.size,
       read: async (offset, length, options) => {
         const reader = await input.open();
         try {

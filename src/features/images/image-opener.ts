@@ -89,7 +89,7 @@ export class ImageOpener {
     const { logger, temporaryDirectory } = this.options;
     const parts = { items: new Set<string>(), folders: new Set<string>(), referencedItems: new Set<string>() };
     const context: OpeningContext = { parts, visibility, item, combinedByChain: new Map() };
-    const closeNested = async (): Promise<void> => {
+    const closeNestedImages = async (): Promise<void> => {
       for (const result of await Promise.allSettled(context.combinedByChain.values())) {
         if (result.status === 'fulfilled') await result.value.close();
       }
@@ -119,12 +119,12 @@ export class ImageOpener {
           try {
             await source.close();
           } finally {
-            await closeNested();
+            await closeNestedImages();
           }
         },
       };
     } catch (error) {
-      await closeNested();
+      await closeNestedImages();
       if (error instanceof TileSourceError) this.#partsByError.set(error, context.parts);
       throw error;
     }
@@ -199,17 +199,17 @@ export class ImageOpener {
       throw new TileSourceError(`Multi source specification is self-referential: ${file.name} contains itself.`);
     if (fileIdChain.length >= maxDepth) throw new TileSourceError(`Images are nested more than ${maxDepth} levels deep.`);
     const key = `${fileIdChain.join('>')}>${file.id}/${name}`;
-    let opening = context.combinedByChain.get(key);
-    if (opening === undefined) {
+    let imagePromise = context.combinedByChain.get(key);
+    if (imagePromise === undefined) {
       if (context.combinedByChain.size >= maxNestedImages)
         throw new TileSourceError(`The image contains more than ${maxNestedImages} combined images.`);
-      opening = this.#openSource(file, { sourceName: name }, context, [...fileIdChain, file.id]).then((opened) => ({
+      imagePromise = this.#openSource(file, { sourceName: name }, context, [...fileIdChain, file.id]).then((opened) => ({
         ...makeBorrowedImage(opened.name, opened.source),
         close: () => opened.source.close(),
       }));
-      context.combinedByChain.set(key, opening);
+      context.combinedByChain.set(key, imagePromise);
     }
-    return use(await opening);
+    return use(await imagePromise);
   }
 
   async #findImageFile(itemId: string): Promise<ItemFile | null> {

@@ -88,9 +88,9 @@ export class Images {
     const { fileId, sourceName } = item.largeImage ?? {};
     if (fileId === undefined || sourceName === undefined || registry.get(sourceName)?.readsFolder === undefined) return item;
     const { name } = await this.#states.stateOf(item);
-    const cached = this.#parts.get(name);
+    const cachedParts = this.#parts.get(name);
     const inspect = () => this.#findParts(item).catch((error: unknown) => this.#rethrowIfReadable(error, item, name, caller));
-    const { stateName, parts } = cached === undefined ? await inspect() : { stateName: name, parts: cached };
+    const { stateName, parts } = cachedParts === undefined ? await inspect() : { stateName: name, parts: cachedParts };
     await items.requireParts(item, stateName, parts, caller);
     return item;
   }
@@ -125,7 +125,7 @@ export class Images {
   async #findParts(item: ItemRecord): Promise<{ stateName: string; parts: OpenImage['parts'] }> {
     for (let attempt = 0; attempt < maxInspections; attempt++) {
       const state = await this.#states.stateOf(item);
-      const parts = await this.#useOpen(item, state, (opened) => opened.parts);
+      const parts = await this.#useOpen(item, state, (openedImage) => openedImage.parts);
       this.#states.setReferencedItems(state, parts.referencedItems);
       // The state gets another name once the items that the image refers to are known.
       if ((await this.#states.stateOf(item)).name !== state.name) continue;
@@ -180,8 +180,8 @@ export class Images {
     make: (signal: AbortSignal) => Promise<MadePicture>,
     { requester, queue }: MakeOptions,
   ): Promise<MadePicture> {
-    const cached = this.options.tiles.get(key);
-    const tile = cached instanceof Promise ? await cached : cached;
+    const tileOrPromise = this.options.tiles.get(key);
+    const tile = tileOrPromise instanceof Promise ? await tileOrPromise : tileOrPromise;
     if (tile !== undefined) return tile;
     return this.#picturesInProgress.join(
       key,
@@ -237,10 +237,10 @@ export class Images {
       const file = await this.options.records.findFile(fileId);
       if (file === null)
         throw new TileSourceError(`No large image file in this item: file ${fileId} of item ${item.id} no longer exists.`);
-      const opened = await this.#opener.open(file, { sourceName, icc, scale, signal: sharedSignal });
+      const openedImage = await this.#opener.open(file, { sourceName, icc, scale, signal: sharedSignal });
       // Opening an image with many frames takes a while, and so does describing it.
       if (isSliceOver()) await nextSlice();
-      return opened;
+      return openedImage;
     };
     return this.options.sources.use(name, open, use, signal);
   }
@@ -274,23 +274,23 @@ export class Images {
    * @throws AccessDeniedError if the caller cannot read all parts of the image.
    */
   async openForConversion(item: ItemRecord, file: FileRecord, caller: Caller | null): Promise<OpenImage | null> {
-    let opened: OpenImage;
+    let openedImage: OpenImage;
     try {
-      opened = await this.#opener.open(file, { sourceName: sourceNameOf(item, file), icc: false, scale: item.scale });
+      openedImage = await this.#opener.open(file, { sourceName: sourceNameOf(item, file), icc: false, scale: item.scale });
     } catch (error) {
       // The file may be too large for all sources. If it is not an image, the conversion reports that.
       if (error instanceof TileSourceError) return null;
       throw error;
     }
-    const opensInConversion = this.options.registry.get(opened.sourceName)?.opensInConversion === true;
+    const opensInConversion = this.options.registry.get(openedImage.sourceName)?.opensInConversion === true;
     try {
-      if (opensInConversion) await opened.close();
-      else await this.options.items.requireParts(item, `conversion:${file.id}:${item.changed}`, opened.parts, caller);
+      if (opensInConversion) await openedImage.close();
+      else await this.options.items.requireParts(item, `conversion:${file.id}:${item.changed}`, openedImage.parts, caller);
     } catch (error) {
-      await opened.close();
+      await openedImage.close();
       throw error;
     }
-    return opensInConversion ? null : opened;
+    return opensInConversion ? null : openedImage;
   }
 
   /** Opens the bytes of a file. The caller closes the reader. */

@@ -53,11 +53,11 @@ const allowedOperators: ReadonlySet<string> = new Set(
  */
 export function isFieldPath(path: string): boolean {
   const parts = path.split('.');
-  const reserved = ['__proto__', 'constructor', 'prototype'];
+  const reservedNames = ['__proto__', 'constructor', 'prototype'];
   return (
     path.length <= 256 &&
     !path.includes('\0') &&
-    parts.every((part) => part !== '' && !part.startsWith('$') && !reserved.includes(part))
+    parts.every((part) => part !== '' && !part.startsWith('$') && !reservedNames.includes(part))
   );
 }
 
@@ -116,15 +116,15 @@ function parseFilter(text: string): Record<string, unknown> | null {
   if (text.length > maxFilterCharacters) {
     throw new BadParameterError(`A _filter_ may have at most ${maxFilterCharacters} characters.`);
   }
-  let parsed: unknown;
+  let parsedFilter: unknown;
   try {
-    parsed = JSON.parse(text);
+    parsedFilter = JSON.parse(text);
   } catch {
     return null;
   }
-  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) return null;
-  checkFilter(parsed);
-  return parsed as Record<string, unknown>;
+  if (typeof parsedFilter !== 'object' || parsedFilter === null || Array.isArray(parsedFilter)) return null;
+  checkFilter(parsedFilter);
+  return parsedFilter as Record<string, unknown>;
 }
 
 /**
@@ -152,8 +152,8 @@ function checkFilterValue(value: unknown, depth: number, count: { members: numbe
   if (typeof value !== 'object' || value === null) return;
   for (const [key, member] of Object.entries(value)) {
     if (key.startsWith('$') ? !allowedOperators.has(key) : !isFieldPath(key)) {
-      const allowed = [...allowedOperators].join(', ');
-      throw new BadParameterError(`"${key}" is not allowed in a _filter_; allowed are fields and ${allowed}.`);
+      const allowedNames = [...allowedOperators].join(', ');
+      throw new BadParameterError(`"${key}" is not allowed in a _filter_; allowed are fields and ${allowedNames}.`);
     }
     const problem = key === '$regex' ? findExpressionProblem(member) : null;
     if (problem !== null) throw new BadParameterError(`A $regex of a _filter_ ${problem}: ${String(member).slice(0, 200)}`);
@@ -187,14 +187,14 @@ function parseSortList(text: string): (readonly [string, 1 | -1])[] {
       cause,
     });
   if (text.length > maxSortCharacters) throw invalidSortError();
-  let parsed: unknown;
+  let parsedList: unknown;
   try {
-    parsed = JSON.parse(text);
+    parsedList = JSON.parse(text);
   } catch (cause) {
     throw invalidSortError(cause);
   }
-  if (!Array.isArray(parsed) || parsed.length > maxSortFields) throw invalidSortError();
-  return parsed.map((entry: unknown) => {
+  if (!Array.isArray(parsedList) || parsedList.length > maxSortFields) throw invalidSortError();
+  return parsedList.map((entry: unknown) => {
     if (!Array.isArray(entry) || entry.length !== 2) throw invalidSortError();
     const [field, direction] = entry as unknown[];
     if (typeof field !== 'string' || (direction !== 1 && direction !== -1)) throw invalidSortError();

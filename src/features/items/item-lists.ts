@@ -225,9 +225,9 @@ function setAt(document: Record<string, unknown>, path: string, value: unknown):
   const lastPart = parts.pop()!;
   let target = document;
   for (const part of parts) {
-    const next = target[part];
-    const isObject = typeof next === 'object' && next !== null && !Array.isArray(next);
-    target = target[part] = isObject ? { ...next } : {};
+    const nextValue = target[part];
+    const isObject = typeof nextValue === 'object' && nextValue !== null && !Array.isArray(nextValue);
+    target = target[part] = isObject ? { ...nextValue } : {};
   }
   target[lastPart] = value;
 }

@@ -105,7 +105,7 @@ export class ItemQueries {
 function dropNestedFields(projection: Record<string, number>): Record<string, number> {
   const paths = Object.keys(projection);
   return Object.fromEntries(
-    paths.filter((path) => !paths.some((other) => path.startsWith(`${other}.`))).map((path) => [path, 1]),
+    paths.filter((path) => !paths.some((otherPath) => path.startsWith(`${otherPath}.`))).map((path) => [path, 1]),
   );
 }
 

@@ -66,12 +66,12 @@ export function isFinished(status: number): boolean {
  *
  * @throws InvalidError with field `status`, with the message that existing clients expect.
  */
-export function checkTransition(handler: string | null, from: number, to: number): void {
-  if (!statuses.has(to)) throw new InvalidError(`Invalid job status ${to}.`, 'status');
-  if (from === to) return;
-  const allowedPredecessors = (isWorkerHandler(handler) ? workerPredecessors : localPredecessors).get(to);
+export function checkTransition(handler: string | null, currentStatus: number, newStatus: number): void {
+  if (!statuses.has(newStatus)) throw new InvalidError(`Invalid job status ${newStatus}.`, 'status');
+  if (currentStatus === newStatus) return;
+  const allowedPredecessors = (isWorkerHandler(handler) ? workerPredecessors : localPredecessors).get(newStatus);
   if (allowedPredecessors === undefined)
-    throw new InvalidError(`No valid state transition to '${to}'. Current state is '${from}'.`, 'status');
-  if (!allowedPredecessors.includes(from))
-    throw new InvalidError(`Invalid state transition to '${to}', Current state is '${from}'.`, 'status');
+    throw new InvalidError(`No valid state transition to '${newStatus}'. Current state is '${currentStatus}'.`, 'status');
+  if (!allowedPredecessors.includes(currentStatus))
+    throw new InvalidError(`Invalid state transition to '${newStatus}', Current state is '${currentStatus}'.`, 'status');
 }

@@ -28,7 +28,7 @@ export interface LinkDocument {
 export type LinkChange = Partial<Pick<LinkDocument, 'name' | 'opens' | 'associated' | 'annotations' | 'expires'>>;
 
 /** Maximum number of links that a list shows. */
-const maxListed = 1000;
+const maxListedLinks = 1000;
 
 /** The collection of links, and all queries on it. */
 export class LinkModel {
@@ -72,7 +72,7 @@ export class LinkModel {
   /** The links to a document, newest first. @param makerId lists only the links of this user. */
   list({ type, id }: LinkSubject, makerId?: string): Promise<LinkDocument[]> {
     const filter = { 'subject.type': type, 'subject.id': id, ...(makerId !== undefined && { makerId }) };
-    return this.#model.find(filter).sort({ _id: -1 }).limit(maxListed).lean<LinkDocument[]>().exec();
+    return this.#model.find(filter).sort({ _id: -1 }).limit(maxListedLinks).lean<LinkDocument[]>().exec();
   }
 
   /** Number of a user's links to a document that have not ended. */

@@ -80,8 +80,8 @@ export async function replyFromCachedFile(
 /** Adds the number of corrupt tiles to the headers of a picture that has some. Caches must not store such a picture. */
 function addCorruptTileHeader({ corruptTiles = 0 }: { corruptTiles?: number }, headers: ReplyHeaders): ReplyHeaders {
   if (corruptTiles === 0) return headers;
-  const { ETag: _tag, ...others } = headers;
-  return { ...others, 'Cache-Control': 'no-store', 'Large-Image-Corrupt-Tiles': corruptTiles };
+  const { ETag: _tag, ...headersWithoutTag } = headers;
+  return { ...headersWithoutTag, 'Cache-Control': 'no-store', 'Large-Image-Corrupt-Tiles': corruptTiles };
 }
 
 /**

@@ -67,13 +67,13 @@ function objectTextSetting(name: string, description: string): SettingDefinition
       if (typeof value !== 'string') throw notAnObjectError();
       const text = value.trim();
       if (text === '') return '';
-      let parsed: unknown;
+      let parsedValue: unknown;
       try {
-        parsed = JSON.parse(text);
+        parsedValue = JSON.parse(text);
       } catch (cause) {
         throw notAnObjectError(cause);
       }
-      if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) throw notAnObjectError();
+      if (typeof parsedValue !== 'object' || parsedValue === null || Array.isArray(parsedValue)) throw notAnObjectError();
       return text;
     },
   };
@@ -94,7 +94,7 @@ function dicomMetadataSetting(): SettingDefinition {
       const entries = Object.entries(JSON.parse(String(text) || '{}') as Record<string, unknown>);
       for (const [keyword, key] of entries) {
         const subject = `${setting.key}: ${JSON.stringify(keyword.slice(0, 64))}`;
-        if (!mappedAttributes.some((each) => each === keyword))
+        if (!mappedAttributes.some((attribute) => attribute === keyword))
           throw new InvalidError(`${subject} cannot be mapped. Allowed attributes: ${mappedAttributes.join(', ')}.`, 'value');
         if (typeof key !== 'string' || key === '' || key.length > 200)
           throw new InvalidError(`${subject} needs the name of a metadata key, a string of 1 to 200 characters.`, 'value');

@@ -83,8 +83,8 @@ export class ZarrImages {
   async loadLayout(item: ItemRecord, segments: readonly string[], request: StoreRequest): Promise<Layout> {
     try {
       const state = await this.options.images.pictureKey(item, 'zarr', {});
-      const cached = this.#layouts.get(state);
-      if (cached !== undefined) return cached;
+      const cachedLayout = this.#layouts.get(state);
+      if (cachedLayout !== undefined) return cachedLayout;
       const layout = await this.options.images.useStored(
         item,
         ({ source }): Layout => ({
@@ -221,8 +221,8 @@ export class ZarrImages {
   /** The contrast windows and codec of an image. They are measured once for each state of the image. */
   async #measure(readableImage: ReadableImage, request: StoreRequest): Promise<Measurements> {
     const { image, populatedLevels, state } = readableImage;
-    const cached = this.#measurements.get(state);
-    if (cached !== undefined) return cached;
+    const cachedMeasurements = this.#measurements.get(state);
+    if (cachedMeasurements !== undefined) return cachedMeasurements;
     const make = async (signal: AbortSignal): Promise<Uint8Array> =>
       Buffer.from(JSON.stringify(await readableImage.use((read) => measureImage(image, populatedLevels, read), signal)));
     const measurements = JSON.parse(

@@ -15,7 +15,7 @@ export function acceptedTypes({ headers, sent }: AcceptRequest): AcceptedType[] 
 
 /** Bytes alone, or as the only part of a multipart response, as the client accepts. @throws LargeImageError `not-acceptable` */
 export function valueReply(request: AcceptRequest, bytes: Uint8Array, type = 'application/octet-stream'): Reply {
-  const form = acceptedTypes(request).find((accepted) => matchesType(accepted.type, type));
+  const form = acceptedTypes(request).find((acceptedType) => matchesType(acceptedType.type, type));
   if (form === undefined) return throwNotAcceptable('This value', [type, `multipart/related; type="${type}"`]);
   if (!form.isMultipart) return Reply.content(bytes, type);
   const boundary = newBoundary();
@@ -42,7 +42,7 @@ export function fileReply(
 /** A streamed long value, alone or as the only part of a multipart response. @throws LargeImageError `not-acceptable` */
 export function streamedValueReply(request: AcceptRequest, file: StreamedFile): Reply {
   const type = 'application/octet-stream';
-  const form = acceptedTypes(request).find((accepted) => matchesType(accepted.type, type));
+  const form = acceptedTypes(request).find((acceptedType) => matchesType(acceptedType.type, type));
   if (form === undefined) return throwNotAcceptable('This value', [type, `multipart/related; type="${type}"`]);
   const headers = { 'Cache-Control': 'private, no-cache' };
   if (!form.isMultipart) return fileReply(request, file, type, headers);

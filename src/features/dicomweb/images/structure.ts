@@ -269,6 +269,6 @@ export function frameSyntaxes(facts: ImageFacts, { stored, content, syntaxes }: 
 function syntaxesOf(facts: ImageFacts, stored: InstancePlan['stored'], nativeBytes: number): string[] {
   const { explicitLittle, jpeg, rle } = transferSyntaxes;
   if (stored !== null) return [syntaxByEncoding[stored.encoding], explicitLittle];
-  const encoded = bitsOf(facts) === 8 ? jpeg : rle;
-  return nativeBytes <= maxNativeBytes ? [explicitLittle, encoded] : [encoded, explicitLittle];
+  const encodedSyntax = bitsOf(facts) === 8 ? jpeg : rle;
+  return nativeBytes <= maxNativeBytes ? [explicitLittle, encodedSyntax] : [encodedSyntax, explicitLittle];
 }

@@ -6,7 +6,7 @@ const size = { width: anyInteger, height: anyInteger };
 
 /** Texts by language. The key `none` means that the language is unknown. */
 const texts = component('IiifTexts', mapOf(listOf(anyText)));
-const labeled = objectOf({ label: texts, value: texts });
+const labeledValue = objectOf({ label: texts, value: texts });
 
 const service = objectOf({ id: address, type: { const: 'ImageService3' }, profile: { const: 'level2' } });
 
@@ -84,9 +84,9 @@ export const manifestSchema = component(
     { '@context': address, id: address, type: { const: 'Manifest' }, label: texts, items: listOf(canvas) },
     {
       summary: texts,
-      metadata: listOf(labeled),
+      metadata: listOf(labeledValue),
       rights,
-      requiredStatement: labeled,
+      requiredStatement: labeledValue,
       thumbnail: listOf(image),
       partOf: listOf(objectOf({ id: address, type: { const: 'Collection' } })),
     },

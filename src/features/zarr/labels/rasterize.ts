@@ -80,16 +80,16 @@ function paintSegment(pixels: LabelPixels, view: LabelView, [x0, y0]: Pixel, [x1
   if (isOutside(x0, x1, left) || isOutside(y0, y1, top)) return;
   const isSteep = Math.abs(y1 - y0) > Math.abs(x1 - x0);
   // Along the longer axis one pixel is drawn at each step. Only steps inside the view are made.
-  const [from, to, otherFrom, otherTo] = isSteep ? [y0, y1, x0, x1] : [x0, x1, y0, y1];
-  const length = Math.abs(to - from);
-  const step = Math.sign(to - from);
+  const [mainStart, mainEnd, crossStart, crossEnd] = isSteep ? [y0, y1, x0, x1] : [x0, x1, y0, y1];
+  const length = Math.abs(mainEnd - mainStart);
+  const step = Math.sign(mainEnd - mainStart);
   const viewStart = isSteep ? top : left;
-  const firstStep = Math.max(0, step >= 0 ? viewStart - from : from - (viewStart + side - 1));
-  const lastStep = Math.min(length, step >= 0 ? viewStart + side - 1 - from : from - viewStart);
-  const slope = length === 0 ? 0 : (otherTo - otherFrom) / length;
+  const firstStep = Math.max(0, step >= 0 ? viewStart - mainStart : mainStart - (viewStart + side - 1));
+  const lastStep = Math.min(length, step >= 0 ? viewStart + side - 1 - mainStart : mainStart - viewStart);
+  const slope = length === 0 ? 0 : (crossEnd - crossStart) / length;
   for (let stepIndex = firstStep; stepIndex <= lastStep; stepIndex += 1) {
-    const mainPosition = from + stepIndex * step;
-    const crossPosition = otherFrom + Math.sign(slope) * Math.floor(Math.abs(slope) * stepIndex + 0.5);
+    const mainPosition = mainStart + stepIndex * step;
+    const crossPosition = crossStart + Math.sign(slope) * Math.floor(Math.abs(slope) * stepIndex + 0.5);
     if (isSteep) paintPixel(pixels, view, crossPosition, mainPosition, label);
     else paintPixel(pixels, view, mainPosition, crossPosition, label);
   }
@@ -115,9 +115,9 @@ function fillRings(pixels: LabelPixels, view: LabelView, rings: readonly (readon
     for (const [x1, y1] of ring) {
       // Rows whose centers are at or below the upper end of the edge, and above its lower end.
       const [upper, lower] = y0 < y1 ? [y0, y1] : [y1, y0];
-      const first = Math.max(firstRow, firstCenter(upper, scale) - top);
+      const firstEdgeRow = Math.max(firstRow, firstCenter(upper, scale) - top);
       const end = Math.min(endRow, firstCenter(lower, scale) - top);
-      for (let row = first; row < end; row += 1) {
+      for (let row = firstEdgeRow; row < end; row += 1) {
         const center = (top + row + 0.5) * scale;
         crossings[row - firstRow]!.push(x0 + ((center - y0) / (y1 - y0)) * (x1 - x0));
       }
@@ -128,9 +128,9 @@ function fillRings(pixels: LabelPixels, view: LabelView, rings: readonly (readon
     if (rowCrossings.length < 2) continue;
     rowCrossings.sort((a, b) => a - b);
     const rowOffset = (firstRow + index) * side;
-    for (let crossing = 0; crossing + 1 < rowCrossings.length; crossing += 2) {
-      const begin = Math.max(0, firstCenter(rowCrossings[crossing]!, scale) - left);
-      const end = Math.min(side, firstCenter(rowCrossings[crossing + 1]!, scale) - left);
+    for (let crossingIndex = 0; crossingIndex + 1 < rowCrossings.length; crossingIndex += 2) {
+      const begin = Math.max(0, firstCenter(rowCrossings[crossingIndex]!, scale) - left);
+      const end = Math.min(side, firstCenter(rowCrossings[crossingIndex + 1]!, scale) - left);
       if (begin < end) pixels.fill(label, rowOffset + begin, rowOffset + end);
     }
   }

@@ -154,8 +154,8 @@ export class ZarrLabels {
   }
 
   #getRanks(elements: StoredElements, signal: AbortSignal): Promise<Ranks> {
-    const cached = this.#ranks.get(elements.content);
-    if (cached !== undefined) return cached;
+    const cachedRanks = this.#ranks.get(elements.content);
+    if (cachedRanks !== undefined) return cachedRanks;
     // The ranks are read for all requests that wait for them, so the signal of one request does not cancel the reading.
     signal.throwIfAborted();
     const ranksPromise = readRanks(this.options.annotations.store, elements);
@@ -165,8 +165,8 @@ export class ZarrLabels {
   }
 
   async #loadGroups(elements: StoredElements, signal: AbortSignal): Promise<GroupLabel[]> {
-    const cached = this.#groups.get(elements.content);
-    if (cached !== undefined) return cached;
+    const cachedGroups = this.#groups.get(elements.content);
+    if (cachedGroups !== undefined) return cachedGroups;
     const groupByName = await this.options.overlay.countGroups(elements, { signal });
     const groups = elements.groups.map((name) => ({ name, color: groupByName.get(name)?.color ?? '#000000' }));
     this.#groups.set(elements.content, groups);
