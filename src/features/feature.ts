@@ -4,7 +4,6 @@ import type { Sweep } from '../core/database/sweeper.js';
 import { UndoSteps, type OnClose } from '../core/undo.js';
 import type { JobDefinition } from './jobs/running/definition.js';
 
-/** A feature that is open. */
 interface OpenFeature<Offers> {
   /** The services that other features can use. */
   offers: Offers;

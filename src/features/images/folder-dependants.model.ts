@@ -29,8 +29,8 @@ export class FolderDependants {
   }
 
   /**
-   * The items of a series in the folder of `item`, oldest first: those with its tile source that are not being merged into another
-   * item.
+   * The items of a series in the folder of `item`, oldest first. They have the tile source of `item` and are not being merged
+   * into another item.
    */
   async findItemsOfSeries(item: ItemRecord, { dicomSeriesUID, dicomStudyUID }: StoredSeries): Promise<ItemRecord[]> {
     const { items, fields, itemOf } = this.parts;

@@ -44,7 +44,7 @@ export class FolderImageUpdater {
     if (waitingItem !== null) await this.parts.images.retry(waitingItem);
   }
 
-  /** Handles the changes of 100 ms together, because files that are uploaded together arrive some milliseconds apart. */
+  /** Handles the changes of 100 ms together, because files that arrive together become images some milliseconds apart. */
   readonly #handleChangesTogether = groupCalls(
     async (changes: readonly FileChange[]) => {
       const changesByFolder = new Map<string, FileChange[]>();

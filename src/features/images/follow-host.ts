@@ -58,7 +58,7 @@ export class HostFollower {
     onClose(events.on('files.removed', ({ files }) => this.#handleFilesRemoved(files)));
   }
 
-  /** A saved file may make its item a large image, or change its existing one. */
+  /** Handles a saved file, which may make its item a large image or change the item's existing large image. */
   async #handleFileSaved(doc: Record<string, unknown> & { _id: unknown }, created: boolean): Promise<void> {
     const { records, items } = this.parts;
     const file = records.fileOf(doc);
@@ -73,7 +73,7 @@ export class HostFollower {
     await this.#folderImageUpdater.handleChange(item, file);
   }
 
-  /** Makes items that were created together large images. All items take each step together, so that one database command suffices. */
+  /** Makes items that were created together large images. Each step runs for all items at once, so that database commands are grouped. */
   async #handleFilesAdded(addedFiles: HostEventPayloads['files.added']['added']): Promise<void> {
     const { records, imageMarking, seriesMerge } = this.parts;
     const pairs = addedFiles.map(({ file, item }) => ({ file: records.fileOf(file), item: records.itemOf(item) }));

@@ -46,15 +46,15 @@ export interface HostFolderOptions {
   contents: FolderContents;
   files: HostFiles;
   blocks: BlockCache;
-  /** The file of the image. Paths are relative to its folder. */
+  /** The file of the image. Paths are relative to the folder of this file. */
   file: FileRecord;
   item: ItemRecord;
   findFolder: () => Promise<FolderRecord | null>;
-  /** The files of the item, including this one. */
+  /** All files of the item, including `file`. */
   listOwnFiles: () => Promise<readonly FileRecord[]>;
   /** The file of the large image of an item. */
   findImageFile: (itemId: string) => Promise<ItemFile | null>;
-  /** Every item and folder that the image uses is added to this. */
+  /** Receives every item and folder that the image uses. */
   parts: ImageParts;
   /** `null` makes everything visible. The caller's access to the image and its parts is then checked later. */
   visibility: FileVisibility | null;
@@ -170,7 +170,7 @@ export class HostFolder implements SourceFolder {
   }
 }
 
-/** The tree of files that the host serves together with the image file, from the folder at `parentNames` on. */
+/** The files that the host serves together with the image file, below the folder that `parentNames` lead to. */
 function toFileTree(tree: HostFileTree, parentNames: readonly string[]): FileTree {
   return {
     retainedBytes: bytesPerRecord,
@@ -227,6 +227,6 @@ class HostTree implements FileTree {
   }
 
   async close(): Promise<void> {
-    // Each read closes its file.
+    // Nothing is open here, because each read closes its file.
   }
 }

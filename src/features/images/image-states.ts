@@ -25,7 +25,7 @@ export interface ImageStatesOptions {
 export interface ImageState {
   /** A text that changes whenever pictures of the image may change. It begins with the id of the file. */
   name: string;
-  /** The same name without the state of the items that the image refers to by id. */
+  /** Like `name`, but without the state of the items that the image refers to by id. */
   ownName: string;
   /** The file that the item is served from. */
   fileId: string;
@@ -83,7 +83,7 @@ export class ImageStates {
     return { name: `${file.id}:part:${sourceName ?? ''}:${String(icc)}:${stamp}`, icc, scale: null };
   }
 
-  /** Remembers the items that an image refers to by id. From then on, the state of the image also changes with theirs. */
+  /** Remembers the items that an image refers to by id. From then on, the state of the image changes when the image of such an item changes. */
   setReferencedItems({ ownName }: ImageState, ids: ReadonlySet<string>): void {
     this.#referencedItems.set(ownName, ids);
   }

@@ -48,7 +48,7 @@ export interface ImagesOptions {
 
 /** The caller for whom a picture is made, and the queue in which the work waits. */
 interface MakeOptions {
-  /** Used only if the picture is not cached. */
+  /** Its signal is created when it is read, and it is read only if the picture is not cached. */
   requester: { caller: Caller | null; readonly signal: AbortSignal };
   queue: WorkQueue;
 }
@@ -58,7 +58,7 @@ const maxImagesWithParts = 10_000;
 /** Maximum number of times that an image is opened to find its parts, because the parts may keep changing. */
 const maxInspections = 4;
 
-/** Large images of items, opened for the requests that show them. */
+/** Opens the large images of items for the requests that show them. */
 export class Images {
   /** Pictures that are being made. Requests for the same picture share the work. */
   readonly #picturesInProgress = new SharedWork<MadePicture>();
@@ -174,7 +174,7 @@ export class Images {
     return this.makeCached(key, (sharedSignal) => this.use(item, (image) => make(image, sharedSignal), sharedSignal), options);
   }
 
-  /** Like {@link Images.makeCachedPicture}, for pictures whose `make` opens the images itself. */
+  /** Like {@link Images.makeCachedPicture}, but `make` opens the images that it needs. */
   async makeCached(
     key: string,
     make: (signal: AbortSignal) => Promise<MadePicture>,

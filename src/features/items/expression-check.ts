@@ -22,9 +22,8 @@ export function findExpressionProblem(expression: unknown): string | null {
   return findAmbiguity(text);
 }
 
-/** A group or an element of the expression. */
 interface GroupOrElement {
-  /** Whether it can match the same text in several ways. */
+  /** Whether the group or element can match the same text in several ways. */
   isAmbiguous: boolean;
 }
 

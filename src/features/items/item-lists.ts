@@ -27,7 +27,7 @@ export interface ItemList {
   total: number;
 }
 
-/** Item lists with the prefixes `_recurse_:`, `_group_:` and `_filter_:` in their text, for the host's own list route. */
+/** Reads item lists for the host's own list route, if the search text begins with `_recurse_:`, `_group_:` or `_filter_:`. */
 export class ItemLists {
   constructor(
     private readonly queries: ItemQueries,

@@ -53,7 +53,7 @@ export class ItemQueries {
     return descendants;
   }
 
-  /** Ids of those folders that match the condition. */
+  /** The ids whose folders match the condition. */
   async filterFolders(ids: readonly unknown[], condition: Conditions): Promise<unknown[]> {
     const folders = await this.folders.find({ $and: [whereFieldIn('_id', ids), condition] }, { _id: 1 }).lean<StoredDocument[]>();
     return folders.map(({ _id }) => _id);

@@ -9,7 +9,7 @@ import type { HostRecords } from '../../core/host/host-records.js';
 import { limitsOf } from '../../core/host/link-holder.js';
 import type { FolderRecord, ItemRecord } from '../../core/host/records.js';
 
-/** Maximum number of entries in each cache of items, of their verdicts, and of unreadable parts. */
+/** Maximum number of entries in each cache below. */
 const maxCachedItems = 20_000;
 const maxCallersPerItem = 1000;
 /** How long an item is cached. When a verdict is made, its item can already be this old. */

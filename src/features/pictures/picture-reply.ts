@@ -77,7 +77,7 @@ export async function replyFromCachedFile(
   return Reply.content(content.bytes, toSafeType(content.type), { headers: allHeaders });
 }
 
-/** Adds the number of corrupt tiles to the headers of a picture that has some. Caches must not store such a picture. */
+/** Adds a header with the number of corrupt tiles if a picture has any. Caches must not store such a picture. */
 function addCorruptTileHeader({ corruptTiles = 0 }: { corruptTiles?: number }, headers: ReplyHeaders): ReplyHeaders {
   if (corruptTiles === 0) return headers;
   const { ETag: _tag, ...headersWithoutTag } = headers;

@@ -88,7 +88,7 @@ const band = component(
   ),
 );
 
-/** The histograms of the bands; or, with `cache`, for which frames the histogram is stored. */
+/** The histograms of the bands. With `cache`, it says instead for which frames the histogram is stored. */
 export const histogramSchema: Schema = {
   oneOf: [
     listOf(band),
@@ -129,7 +129,7 @@ export const pixelSchema: Schema = { oneOf: [pixel, listOf(pixel)] };
 
 const corner = objectOf({ x: anyNumber, y: anyNumber, z: anyNumber });
 
-/** The quad information: textures, each with several frames, and how a client cuts the frames out of them. */
+/** The quad information. It describes textures with several frames each, and how a client cuts the frames out of the textures. */
 export const quadInfoSchema = component(
   'QuadInfo',
   objectOf(

@@ -8,7 +8,7 @@ export const maxListed = 1000;
 
 type Services = Pick<PictureContext, 'records' | 'access'>;
 
-/** The first images in a folder that the caller can read. */
+/** The images in a folder that the caller can read, up to {@link maxListed}. */
 export async function findReadableImages(
   { records, access }: Services,
   folder: FolderRecord,
@@ -17,7 +17,7 @@ export async function findReadableImages(
   return findImagesIn(records, folder, { filter: await access.filter(caller, 'item', 0), limit: maxListed });
 }
 
-/** The first subfolders of a folder that the caller can read. */
+/** The subfolders of a folder that the caller can read, up to {@link maxListed}. */
 export async function findReadableFolders(
   { records, access }: Services,
   folder: FolderRecord,
