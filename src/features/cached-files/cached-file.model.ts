@@ -36,7 +36,7 @@ export interface ItemImageState {
   imageState: string | null;
 }
 
-/** The fields that mark files, by their kind. */
+/** For each kind, the field that marks its files. */
 export const kindFields = { thumbnail: 'isLargeImageThumbnail', data: 'isLargeImageData' } as const;
 
 /** Queries for the cached files of items. */
@@ -58,7 +58,7 @@ export class CachedFileModel {
         [
           { key: { attachedToId: 1, attachedToType: 1, [field]: 1, thumbnailKey: 1 } },
           { key: { attachedToId: 1, attachedToType: 1, [field]: 1, _id: -1 } },
-          // For counts over all items.
+          // This index is for counts over all items.
           { key: { [field]: 1, attachedToType: 1, thumbnailKey: 1 } },
         ] as const,
     );
@@ -88,7 +88,7 @@ export class CachedFileModel {
     return requests.map(({ itemId, kind, key }) => docByKindItemAndKey.get(`${kind}\n${String(itemId)}\n${key}`) ?? null);
   }
 
-  /** Finds the existing files of the items with one query. @returns a text `<item id>\n<key>` for each. */
+  /** Finds the existing files of the items with one query. @returns a text `<item id>\n<key>` for each existing file. */
   async findExisting(items: readonly ItemImageState[], kind: CachedFileKind, keys: readonly string[]): Promise<Set<string>> {
     const imageStateByItem = new Map(items.map(({ itemId, imageState }) => [String(itemId), imageState]));
     const docs = await this.#files

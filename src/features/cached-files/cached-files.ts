@@ -35,9 +35,9 @@ export interface CachedContent {
 /** Result of {@link CachedFiles.obtain}. */
 export interface ObtainedFile {
   content: CachedContent;
-  /** Whether the file was made by this call, or by a call in this process that this one waited for. */
+  /** Whether the file was made by this call, or by another call in this process that this call waited for. */
   created: boolean;
-  /** Why the content could not be stored; the caller gets it anyway. */
+  /** Why the content could not be stored. The caller gets the content anyway. */
   storeError?: unknown;
 }
 
@@ -55,7 +55,7 @@ type MakeContent = (item: ItemRecord, signal: AbortSignal) => Promise<CachedCont
 interface ObtainFileOptions {
   /** Whether the caller has just found that the file does not exist, so that the first search can be skipped. */
   isAbsent?: boolean;
-  /** The queue in which a missing file waits to be made. Without one, it is made at once. */
+  /** The queue in which a missing file waits to be made. Without a queue, the file is made immediately. */
   enqueue?: Enqueue;
   /** Aborts when the caller disconnects. */
   signal?: AbortSignal;
@@ -115,7 +115,7 @@ export class CachedFiles {
     return { itemId: item.doc._id, imageState: await this.options.records.readImageState(item) };
   }
 
-  /** Finds the existing files of the items. @returns a text `<item id>\n<key>` for each. */
+  /** Finds the existing files of the items. @returns a text `<item id>\n<key>` for each existing file. */
   async findExisting(items: readonly ItemRecord[], kind: CachedFileKind, keys: readonly string[]): Promise<Set<string>> {
     const imageStates = await Promise.all(items.map((item) => this.#imageStateOf(item)));
     return this.options.model.findExisting(imageStates, kind, keys);
@@ -311,7 +311,7 @@ export class CachedFiles {
     return storedDoc;
   }
 
-  /** Removes the file with a key. @returns the removed record; `null` if there was none. */
+  /** Removes the file with this name. @returns the removed record; `null` if there was none. */
   async removeOne(item: ItemRecord, name: CachedFileName): Promise<StoredDocument | null> {
     const doc = await this.#find(item, name);
     if (doc !== null) await this.options.files.remove(doc);

@@ -45,7 +45,7 @@ export interface ObtainPictureOptions {
   storeMissing?: boolean;
   /** Whether to throw if the picture was made but could not be stored. */
   mustStore?: boolean;
-  /** The queue in which a missing file waits to be made. The lease is taken after the wait. Without a queue, the file is made at once. */
+  /** The queue in which a missing file waits to be made. The lease is taken after the wait. Without a queue, the file is made immediately. */
   enqueue?: Enqueue;
   /** The queue in which only the rendering of the picture waits, not the search for the file or its storing. */
   enqueueRendering?: Enqueue;

@@ -17,14 +17,14 @@ interface ConversionItemParts {
   jobs: JobStore;
 }
 
-/** If a process has not cleaned up this long after its job ended, it counts as killed. In milliseconds. */
+/** A process that has not cleaned up this many milliseconds after the end of its job counts as killed. */
 const deadAfterMs = 24 * 60 * 60 * 1000;
 
 /** Makes items for the results of conversions, and cleans up after conversions that were killed. */
 export class ConversionItems {
   constructor(private readonly parts: ConversionItemParts) {}
 
-  /** Makes an item for a converted copy. It counts as unfinished until its job has succeeded. */
+  /** Makes an item for a converted copy. The item counts as unfinished until its job has succeeded. */
   async create(item: { name: string; folder: FolderRecord; creatorId: string | null; jobId: string }): Promise<ItemRecord> {
     const { records, host } = this.parts;
     const { name, folder, creatorId, jobId } = item;
@@ -38,7 +38,7 @@ export class ConversionItems {
     return newItem;
   }
 
-  /** Removes the marks from everything that a job has stored. From then on it no longer counts as unfinished. */
+  /** Removes the marks from everything that a job has stored. From then on, these items and files no longer count as unfinished. */
   async completeResults(jobId: string): Promise<void> {
     const { conversionMarks } = this.parts;
     // Files come first, because the file of a copy is found by the mark of its item.

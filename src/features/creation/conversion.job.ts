@@ -121,7 +121,7 @@ async function run(parts: ConversionParts, { job, signal, log, setProgress, setR
   }
 }
 
-/** Copies a file whose bytes are stored elsewhere to this machine. */
+/** Copies a file that is stored elsewhere to this machine. @returns the path of the copy. */
 async function fetchFile(files: HostFiles, file: FileRecord, directory: string, signal: AbortSignal): Promise<string> {
   const path = join(directory, 'input');
   const content = await files.read(file.doc, { start: 0, end: file.size }, { signal });

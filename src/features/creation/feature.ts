@@ -23,7 +23,7 @@ interface CreationNeeds extends Pick<ImageOffers, 'images' | 'imageMarking'> {
   runner: JobStarter;
 }
 
-/** Turns items into large images, one by one or a whole folder at once. Converts a file that no source reads. */
+/** Turns items into large images, one by one or a whole folder at once. Files that no source reads are converted. */
 export const creationFeature: Feature<CreationNeeds, null> = {
   async open({ core, items, images, imageMarking, jobs, runner }, onClose) {
     const { host, records, callers, logger, temporaryDirectory } = core;

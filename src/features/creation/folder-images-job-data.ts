@@ -59,6 +59,6 @@ export function newFolderImagesJob(start: {
 
 /** Reads the work of a stored job. */
 export function readFolderImagesWork({ other }: Pick<JobRecord, 'other'>): FolderImagesWork {
-  // Only this module writes that member.
+  // Only `newFolderImagesJob` writes this member.
   return other.folderImages as FolderImagesWork;
 }

@@ -146,7 +146,11 @@ export class FolderImages {
     else await this.#recreateAndCount(item, item, options, counts);
   }
 
-  /** @param itemBeforeCanceling the item as it was before its job was canceled, which names the original file. */
+  /**
+   * Makes the large image of an item again, and counts the outcome.
+   *
+   * @param itemBeforeCanceling the item before its job was canceled. Its marker names the original file.
+   */
   async #recreateAndCount(
     item: ItemRecord,
     itemBeforeCanceling: ItemRecord,
@@ -208,7 +212,7 @@ export class FolderImages {
     }
   }
 
-  /** @returns false if the job of the item may still deliver a result. */
+  /** Cancels the job of an item. @returns false if the job may still deliver a result. */
   async #cancelJob({ largeImage }: ItemRecord): Promise<boolean> {
     const status = largeImage?.jobId === undefined ? null : await this.parts.creation.cancel(largeImage.jobId);
     return status === null || !uncanceledStatuses.includes(status);

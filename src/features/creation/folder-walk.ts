@@ -4,7 +4,7 @@ import type { FolderRecord, ItemRecord } from '../../core/host/records.js';
 
 /** The position of a walk, as ids. */
 export interface FolderPosition {
-  /** The folders from the first one below the start of the walk down to the current one. */
+  /** Ids of the folders that lead down from the start of the walk, which is not included, to the current folder. */
   path: readonly string[];
   /** The last item that was handled; `null` at the beginning of the folder. */
   itemId: string | null;
@@ -17,7 +17,7 @@ interface WalkOptions {
   records: HostRecords;
   access: HostAccess;
   caller: Caller;
-  /** Whether the walk includes the subfolders that the caller can read. Each comes before the items of its parent. */
+  /** Whether the walk includes the subfolders that the caller can read. A subfolder comes before the items of its parent. */
   recurse: boolean;
 }
 

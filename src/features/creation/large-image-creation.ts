@@ -86,7 +86,7 @@ export class LargeImageCreation {
   }
 
   /**
-   * Remakes the large image of an item. The previous one is kept until the new one is known to work, and restored if a job fails.
+   * Makes the large image of an item again. The previous image is kept until the new one is known to work. It is restored if a job fails.
    *
    * @throws TileSourceError if no source reads the file and no job may be used.
    */
@@ -160,7 +160,7 @@ export class LargeImageCreation {
     return settledItem !== null;
   }
 
-  /** Cancels a job if that is still possible. @returns its status afterwards; `null` if it no longer exists. */
+  /** Cancels a job if that is still possible. @returns the status of the job afterwards; `null` if the job no longer exists. */
   async cancel(jobId: string): Promise<number | null> {
     const { jobs } = this.parts;
     try {
@@ -176,7 +176,7 @@ export class LargeImageCreation {
    * Loads the work of a job and its documents.
    *
    * @throws InvalidError if one of the documents no longer exists, or the item no longer waits for the job; AccessDeniedError if the
-   * user who requested it has lost permission.
+   * user who requested the job has lost permission.
    */
   async loadWork(job: JobRecord): Promise<LoadedWork> {
     const { records, items, callers } = this.parts;
@@ -206,7 +206,7 @@ export class LargeImageCreation {
     return jobId === job.id && expected !== true ? (fileId ?? null) : null;
   }
 
-  /** Makes a stored file the large image of an item that waits for a job. @returns false if the item no longer waits for it. */
+  /** Makes a stored file the large image of an item that waits for a job. @returns false if the item no longer waits for the job. */
   async deliver(job: JobRecord, work: ConversionWork, file: FileRecord): Promise<boolean> {
     const { records, registry, items, conversionItems } = this.parts;
     const previousFile =

@@ -5,7 +5,7 @@ import type { JobRecord } from './job-record.js';
 export interface JobRights {
   /** -1: no access; 0: see; 1: change; 2: remove. */
   level: number;
-  /** The level that clients are shown. A signed-in stranger is shown -1 on a public job, although they may read it. */
+  /** The level that clients are shown. A signed-in user without rights is shown -1 on a public job, which they may read nevertheless. */
   shownLevel: number;
   /** Whether the caller sees log and progress. These name and count items, so callers who see a job only because it is public do not see them. */
   seesDetails: boolean;

@@ -113,7 +113,7 @@ export class JobModel {
     return doc === null ? null : toRecord(doc);
   }
 
-  /** Only the status and the process that works on the job, for frequent calls. */
+  /** Reads only the status and the process that works on the job, because it is called often. */
   async findState(id: string): Promise<{ status: number; workingProcess: string | null } | null> {
     const doc = await this.#model.findById(id, { status: 1, run: 1 }).lean<Pick<JobDocument, 'status' | 'run'>>();
     return doc === null ? null : { status: doc.status, workingProcess: doc.run?.owner ?? null };
@@ -187,7 +187,7 @@ export class JobModel {
     return toRecord(doc);
   }
 
-  /** Drops the oldest log entries until the rest fits. */
+  /** Drops the oldest log entries until the remaining entries fit. */
   async #trimLog(id: string): Promise<void> {
     for (;;) {
       const doc = await this.#model

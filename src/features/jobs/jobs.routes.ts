@@ -26,7 +26,7 @@ const jobId = { id: required(id({ description: 'Id of the job.' })) };
 const listScope = 'jobs.rest.list_job';
 const createScope = 'jobs.rest.create_job';
 
-/** Whether a token was made for one job: `jobs.job_<id>`. */
+/** Whether a token was made for this job. Such a token has the scope `jobs.job_<id>`. */
 function isJobToken(verified: Caller | null, job: string): boolean {
   return verified?.scopes.includes(`jobs.job_${job}`) === true;
 }
@@ -36,7 +36,7 @@ function userOf(verified: Caller | null): Caller | null {
   return verified !== null && verified.id !== null && hasScope(verified, 'core.user_auth') ? verified : null;
 }
 
-/** The error for a token without the scope; 401 if there is no user, as for every refusal. */
+/** The error for a token without the scope. Without a user, its status is 401, as for every refusal. */
 function missingScopeError(scope: string, user: Caller | null): LargeImageError {
   const message = `Invalid token scope, required: ${scope}.`;
   return user === null ? new LargeImageError('login-required', message) : new AccessDeniedError(message);

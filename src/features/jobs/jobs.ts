@@ -145,7 +145,7 @@ export class JobStore {
     return { job, rights: await this.requireLevel(job, caller, level) };
   }
 
-  /** The rights of the caller on a job. @throws AccessDeniedError if they are below `level`. */
+  /** The rights of the caller on a job. @throws AccessDeniedError if the rights are below `level`. */
   async requireLevel(job: JobRecord, caller: Caller | null, level: 0 | 1 | 2): Promise<JobRights> {
     const [visibleJob] = await this.#addRights([job], caller);
     const { rights } = visibleJob!;
@@ -205,7 +205,7 @@ export class JobStore {
     return { types: [...types].sort(), statuses: [...statuses].sort((a, b) => a - b) };
   }
 
-  /** Appends to the log. */
+  /** Appends entries to the log, or replaces the log with `overwrite`. */
   async appendLog(id: string, log: string | readonly string[], options: { overwrite?: boolean } = {}): Promise<JobRecord | null> {
     return this.update(id, { log, ...options });
   }
@@ -322,7 +322,7 @@ export class JobStore {
     return jobAfter;
   }
 
-  /** Only the status of a job and the process that works on it, for frequent checks; `null` if the job no longer exists. */
+  /** Reads only the status of a job and the process that works on it, for frequent checks; `null` if the job no longer exists. */
   findState(id: string): Promise<{ status: number; workingProcess: string | null } | null> {
     return this.#model.findState(id);
   }
@@ -345,7 +345,7 @@ export class JobStore {
     const changes = { workingProcess, addedAttempts: 1, ...(!isActive && { status: jobStatus.running }) } as const;
     const claimedJob = await this.change(job, { workingProcess: null, beat: job.run.beat }, changes);
     // The job was started or canceled in between, so the claim is repeated with the stored values. If another process has claimed
-    // it, the check above ends this.
+    // the job, the check above ends the repetition.
     return claimedJob ?? this.claim(id, workingProcess);
   }
 
