@@ -77,8 +77,8 @@ export function addressOf(root: string, { study, series, instance }: Address): s
 }
 
 /**
- * Loads those instances at the address in the path that the caller can read. Routes authorize a request with it, and their handlers
- * get the instances.
+ * Loads those instances at the address in the path that the caller can read. Routes authorize their requests with this
+ * function, so that their handlers get the instances.
  */
 export async function loadInstances(
   request: Pick<RouteRequest, 'caller' | 'address'> & { params: Address },

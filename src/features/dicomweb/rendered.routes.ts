@@ -45,7 +45,7 @@ interface Viewport {
   region: { left: number; top: number; width: number; height: number } | null;
 }
 
-/** @throws BadParameterError for an invalid viewport. {@link drawPicture} checks whether its region is inside the instance. */
+/** @throws BadParameterError for an invalid viewport. {@link drawPicture} checks whether the region is inside the instance. */
 function parseViewport(value: string | undefined, side: number): Viewport {
   if (value === undefined) return { width: side, height: side, region: null };
   const numbers = value.split(',').map((entry) => (/^\s*\d{1,9}(?:\.\d{1,6})?\s*$/.test(entry) ? Number(entry) : Number.NaN));

@@ -10,7 +10,7 @@ export const annotationClassUid = '1.2.840.10008.5.1.4.1.1.91.1';
 /** Number of the first series of annotations. The series of the image have lower numbers. */
 const firstSeriesNumber = 10_000;
 
-/** UIDs of an annotation. All its versions have the same series; each has its own instance. */
+/** UIDs of an annotation. All versions of an annotation have the same series, and each version has its own instance. */
 export function annotationUids({ id, version }: Pick<AnnotationRecord, 'id' | 'version'>): { series: string; instance: string } {
   const base = uidBase('annotation', id);
   return {

@@ -147,7 +147,7 @@ export class AnnotationSpooler {
     private readonly isDouble: boolean,
   ) {}
 
-  /** @throws LargeImageError `too-large` if there are too many groups. */
+  /** Adds an element to its group. @throws LargeImageError `too-large` if there are too many groups. */
   async add(element: AnnotationElement): Promise<void> {
     const type = graphicTypeOf(element);
     if (type === null) return this.#countOmitted(element.type);

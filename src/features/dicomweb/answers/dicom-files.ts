@@ -62,7 +62,7 @@ export class DicomFiles {
     });
   }
 
-  /** The file, unchanged. */
+  /** Streams the file unchanged. */
   async streamFile(instance: FileInstance, context: CallerContext): Promise<StreamedFile> {
     const size = await this.#useFile(instance, context, (file) => file.size);
     const pieceCount = Math.ceil(size / pieceBytes);

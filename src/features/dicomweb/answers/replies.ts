@@ -13,7 +13,7 @@ export function acceptedTypes({ headers, sent }: AcceptRequest): AcceptedType[] 
   return parseAccept(headers.accept, sent.accept);
 }
 
-/** Bytes alone, or as the only part of a multipart response, as the client accepts. @throws LargeImageError `not-acceptable` */
+/** Answers with bytes, alone or as the only part of a multipart response. @throws LargeImageError `not-acceptable` */
 export function valueReply(request: AcceptRequest, bytes: Uint8Array, type = 'application/octet-stream'): Reply {
   const form = acceptedTypes(request).find((acceptedType) => matchesType(acceptedType.type, type));
   if (form === undefined) return throwNotAcceptable('This value', [type, `multipart/related; type="${type}"`]);
@@ -22,7 +22,7 @@ export function valueReply(request: AcceptRequest, bytes: Uint8Array, type = 'ap
   return Reply.content(singlePartBody({ type, body: bytes }, boundary), multipartType(type, boundary));
 }
 
-/** A streamed file, or the requested range of it. @throws UnsatisfiableRangeError */
+/** Answers with a streamed file, or with the requested range of it. @throws UnsatisfiableRangeError */
 export function fileReply(
   request: Pick<RouteRequest, 'headers'>,
   file: StreamedFile,
@@ -39,7 +39,7 @@ export function fileReply(
   });
 }
 
-/** A streamed long value, alone or as the only part of a multipart response. @throws LargeImageError `not-acceptable` */
+/** Like {@link valueReply}, for a long value that is streamed. @throws LargeImageError `not-acceptable` */
 export function streamedValueReply(request: AcceptRequest, file: StreamedFile): Reply {
   const type = 'application/octet-stream';
   const form = acceptedTypes(request).find((acceptedType) => matchesType(acceptedType.type, type));

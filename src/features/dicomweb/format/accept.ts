@@ -2,7 +2,7 @@ import { LargeImageError } from '../../../errors.js';
 
 /** A media type that a client accepts. */
 export interface AcceptedType {
-  /** In lower case, such as `image/jpeg`; for multipart answers the type of the parts. */
+  /** The type in lower case, such as `image/jpeg`. For multipart responses, it is the type of the parts. */
   type: string;
   /** Whether the type is requested for the parts of `multipart/related`. */
   isMultipart: boolean;

@@ -156,12 +156,12 @@ export function fileMeta({ classUid, instanceUid, syntax }: { classUid: string; 
   return Buffer.concat([Buffer.alloc(128), Buffer.from('DICM', 'latin1'), groupLength, metaGroup]);
 }
 
-/** A value of a data set as text; empty if there is none. */
+/** A value of an attribute in a data set as text; empty if there is no such value. */
 export function valueText(dataset: DicomJson | undefined, tag: string, index = 0): string {
   return textOfValue(dataset?.[tag]?.Value?.[index]);
 }
 
-/** A value in DICOM JSON as text; for a person the name. */
+/** A value of DICOM JSON as text. For a person, it is the name. */
 export function textOfValue(value: unknown): string {
   if (typeof value === 'string') return value;
   if (typeof value === 'number') return String(value);

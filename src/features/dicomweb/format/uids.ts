@@ -22,7 +22,7 @@ const baseDigits = 22;
 const prefix = '2.25.';
 
 /**
- * The UID of a thing, from a base (see {@link uidBase}), its kind, and two numbers. UIDs that begin with 2.25 are UUIDs written as
+ * Makes the UID of a thing from a base (see {@link uidBase}), its kind, and two numbers. UIDs that begin with 2.25 are UUIDs written as
  * whole numbers (PS3.5 B.2). This UUID is of version 8, which leaves its bits free: they are the base, the kind and the two numbers,
  * so that {@link baseOf} can read the base from the UID.
  */

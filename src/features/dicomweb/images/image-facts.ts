@@ -23,9 +23,9 @@ export interface ImageFacts {
   sampleBits: number | null;
   bandCount: number;
   indexed: boolean;
-  /** Names and colors of the channels. An image without channels has one with an empty name. */
+  /** Names and colors of the channels. An image without channels has one channel with an empty name. */
   channels: { name: string; color: string | null }[];
-  /** Positions along all axes other than channels. `frames` has the frame of each channel. */
+  /** Positions along all axes other than channels. `frames` lists the frame of each channel. */
   positions: { label: string; frames: number[] }[];
   /** How the tiles of each level are stored, from the coarsest; `null` if they cannot be sent as stored. */
   stored: (Pick<StoredLevel, 'encoding' | 'colors'> | null)[];
@@ -49,7 +49,7 @@ export interface RefusalReason {
   reason: string;
 }
 
-/** Tags of the attributes that are stored of each DICOM file, for searches. */
+/** Tags of the attributes of a DICOM file that are stored for searches. */
 const storedTags = new Set(
   (
     '00080005 00080008 00080016 00080018 00080020 00080021 00080023 0008002A 00080030 00080031 00080033 00080050 00080060 00080070 00080090 ' +
@@ -207,7 +207,7 @@ async function readAssociatedImages({ source }: BorrowedImage, signal?: AbortSig
   return associated;
 }
 
-/** For each attribute, the properties of scanners that it is read from; the first that has a value wins. */
+/** For each attribute, the scanner properties from which it is read. The first property with a value is used. */
 const propertiesByKeyword: Readonly<Record<string, readonly string[]>> = {
   DeviceSerialNumber: [
     'aperio.ScanScope ID',
@@ -256,7 +256,7 @@ function aperioDateTime(date: string, time: string): string | null {
   return `${year!.length === 2 ? `20${year}` : year}${month}${day}${timeDigits}`;
 }
 
-/** The date of a TIFF (2009:12:29 09:59:15). */
+/** A date of a TIFF (2009:12:29 09:59:15) in the form of DICOM. */
 function tiffDateTime(text: string): string | null {
   const parts = /^(\d{4})[:-](\d\d)[:-](\d\d)[ T](\d\d):(\d\d):(\d\d)/.exec(text);
   return parts === null || parts[1] === '0000' ? null : parts.slice(1).join('');

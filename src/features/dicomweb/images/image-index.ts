@@ -21,16 +21,16 @@ import { mappedValues, plainText, valueAt } from './mapping.js';
 const mappingSetting = 'large_image.dicomweb_metadata';
 const studyKeySetting = 'large_image.dicomweb_study_key';
 
-/** Version of the records. Incremented when this code makes them differently. */
+/** Version of the records. It is incremented when this code makes the records differently. */
 const recordVersion = 3;
 /** Maximum number of images that the background work opens at the same time. */
 const maxOpenImages = 2;
 /** Number of images that are compared with their records at a time. */
 const pageSize = 500;
-/** Number of changed images that a search waits for; if there are more, it answers with the existing records. */
+/** A search waits for at most this many changed images. If more have changed, the search uses the existing records. */
 const maxAwaitedImages = 20;
 /**
- * Changed images are opened when nothing has changed for this long, or when a search needs them. They are not opened at once,
+ * Changed images are opened when nothing has changed for this long, or when a search needs them. They are not opened immediately,
  * because opening a remote file fetches parts of it, which would slow down the registration of a folder.
  */
 const pauseMs = 10_000;
@@ -53,7 +53,7 @@ interface MetadataSettings {
   mappingText: string;
   /** A hash of both settings. */
   hash: string;
-  /** Keys of the metadata by attributes. */
+  /** The metadata key of each attribute. */
   keyByAttribute: MetadataMapping;
   /** The key that names the case of an image; empty if none is set. Images of a case are one study. */
   studyKey: string;
@@ -343,7 +343,7 @@ function studyUidOf({ dicom, base }: Pick<ImageRecord, 'dicom' | 'base'>, caseNa
   return caseName === null || caseName === '' ? uidOf(base, 'study') : uidOf(uidBase('case', caseName), 'study');
 }
 
-/** The form in which searches compare names of persons. */
+/** Converts the name of a person to the form in which searches compare names. */
 export function foldName(name: string): string {
   return name.normalize('NFKC').toLowerCase();
 }

@@ -63,6 +63,6 @@ export interface ImageRecord {
   dicom: DicomFacts | null;
   /** UIDs of the series and instances of a DICOM image. */
   uids: string[];
-  /** For each optical path, the sample values that become 0 and 65535. Measured when they are first needed. */
+  /** For each optical path, the sample values that become 0 and 65535. They are measured when they are first needed. */
   ranges: { low: number; high: number }[] | null;
 }

@@ -55,7 +55,7 @@ function formatValue(keyword: MappedAttribute, value: unknown): string | null {
   return cleanText.slice(0, maxLengthByRepresentation[vr] ?? 64);
 }
 
-/** Millimeters per pixel as text, from one number, or from two: between rows, and between columns. */
+/** Millimeters per pixel as text. The value is one number, or a list of the distances between rows and between columns. */
 function formatSpacing(value: unknown): string | null {
   const [y, x = y] = [value].flat().map((entry) => Number(plainText(entry) ?? Number.NaN));
   return y !== undefined && x !== undefined && y > 0 && x > 0 && Number.isFinite(x * y)
@@ -63,7 +63,7 @@ function formatSpacing(value: unknown): string | null {
     : null;
 }
 
-/** A date, time or both in the form of DICOM, from ISO 8601 or that form. */
+/** Converts a date, a time, or both to the form of DICOM. The text has the form of ISO 8601 or already that of DICOM. */
 function formatDateOrTime(vr: 'DA' | 'TM' | 'DT', text: string): string | null {
   const parts = /^(?:(\d{4})-?(\d\d)-?(\d\d))?[T ]?(?:(\d\d):?(\d\d)(?::?(\d\d))?(?:\.\d*)?)?(?:Z|[+-]\d\d:?\d\d)?$/.exec(text);
   if (parts === null) return null;

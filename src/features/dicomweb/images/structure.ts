@@ -84,7 +84,7 @@ export interface OpticalPath {
   color: string | null;
 }
 
-/** The optical paths of an image, in the order of their numbers. */
+/** The optical paths of an image. Elsewhere, a path is referred to by its index in this list. */
 export function opticalPaths(facts: ImageFacts): OpticalPath[] {
   const bandsPerChannel = isColor(facts) ? 1 : countBandsExceptAlpha(facts);
   return facts.channels.flatMap(({ name, color }, channel) =>
@@ -148,7 +148,7 @@ export function seriesOf(base: string, facts: ImageFacts): SeriesPlan[] {
 /** An instance without the fields that its position adds. */
 type PlanWithoutPosition = Omit<InstancePlan, 'uid' | 'seriesUid' | 'number' | 'position'>;
 
-/** Ordinals of instances: levels start at 0, associated images at `firstAssociatedOrdinal`, and the thumbnail has `thumbnailOrdinal`. */
+/** Ordinals of levels start at 0, ordinals of associated images start at `firstAssociatedOrdinal`, and the thumbnail has `thumbnailOrdinal`. */
 const firstAssociatedOrdinal = 2048;
 const thumbnailOrdinal = 4095;
 

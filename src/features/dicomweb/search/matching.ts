@@ -44,7 +44,7 @@ function isNumericRepresentation(vr: string): boolean {
   return ['DS', 'IS', 'US', 'SS', 'UL', 'SL', 'FL', 'FD'].includes(vr);
 }
 
-/** If `isFuzzy`, each word of the pattern need only be the start of a word of the name. */
+/** Whether a name matches a pattern. If `isFuzzy`, it suffices that each word of the pattern begins a word of the name. */
 function fitsName(name: string, pattern: string, isFuzzy: boolean): boolean {
   if (!isFuzzy) return /[*?]/.test(pattern) ? fitsPattern(name, pattern) : name === pattern;
   if (fitsPattern(name, pattern)) return true;
@@ -56,8 +56,8 @@ function fitsName(name: string, pattern: string, isFuzzy: boolean): boolean {
 }
 
 /**
- * Whether a date or time equals the requested one, or is within the range. A shorter end of a range includes everything that begins
- * with it.
+ * Whether a date or time equals the requested one, or is within the range. The end of a range can be shorter than the text; it then
+ * includes everything that begins with it.
  */
 function isInRange(text: string, pattern: string): boolean {
   const textWithoutColons = text.replaceAll(':', '');
@@ -66,7 +66,7 @@ function isInRange(text: string, pattern: string): boolean {
   return textWithoutColons !== '' && (from === '' || textWithoutColons >= from) && (to === '' || textWithoutColons.slice(0, to.length) <= to);
 }
 
-/** Whether a text matches a pattern of `*` and `?`. The time grows at most with the product of both lengths. */
+/** Whether a text matches a pattern of `*` and `?`. The running time is at most proportional to the product of both lengths. */
 function fitsPattern(text: string, pattern: string): boolean {
   let [patternIndex, starIndex, resumeIndex, textIndex] = [0, -1, 0, 0];
   while (textIndex < text.length) {

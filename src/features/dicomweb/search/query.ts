@@ -4,7 +4,7 @@ import { attributeByTag, attributeOf } from '../format/dataset.js';
 
 /** A condition on an attribute. */
 export interface AttributeCondition {
-  /** Tags from the outermost sequence on. */
+  /** The tag of the attribute, preceded by the tags of the sequences that contain it. */
   path: readonly string[];
   /** Value representation of the attribute. */
   vr: string;
@@ -35,7 +35,7 @@ const ignoredNames = new Set(['token', 'access_token', 'accept', 'charset']);
 /** Representations whose value can be a list of values. */
 const listRepresentations: ReadonlySet<string> = new Set(['UI']);
 
-/** @throws BadParameterError for an invalid search. */
+/** Parses the query of a search. @throws BadParameterError for an invalid search. */
 export function parseSearch(url: string): SearchQuery {
   const start = url.indexOf('?');
   const text = start < 0 ? '' : url.slice(start + 1);

@@ -18,7 +18,7 @@ import { frameSyntaxes, seriesOf, type InstancePlan, type SeriesPlan } from '../
 export interface SeriesRow {
   uid: string;
   modality: string;
-  /** Makes the attributes only when needed, because a search for studies does not need them. */
+  /** A function, because a search for studies does not need the attributes. */
   makeAttributes: () => DicomJson;
   /** Number of instances, known without calling `makeInstances`. */
   instanceCount: number;
@@ -29,7 +29,7 @@ export interface SeriesRow {
 interface InstanceRow {
   uid: string;
   makeAttributes: () => DicomJson;
-  /** Makes all attributes, which is needed only if a request asks for more than the usual ones. */
+  /** Makes all attributes, for requests that need more than the usual ones. */
   makeAllAttributes: () => DicomJson;
 }
 

@@ -69,7 +69,7 @@ interface FoundImage {
 export class ImageSearch {
   constructor(private readonly parts: SearchParts) {}
 
-  /** @throws LargeImageError `too-large` if too many images would have to be considered. */
+  /** Runs a search. @throws LargeImageError `too-large` if too many images would have to be considered. */
   async search(request: SearchRequest): Promise<SearchResult> {
     await this.parts.index.waitUntilSettled();
     const { visibility, signal } = request;
@@ -83,7 +83,7 @@ export class ImageSearch {
     if (query.limit === 0) return resultPage.result;
     let studyImages: FoundImage[] = [];
     const hasOnlyStudyConditions = level === 'studies' && conditions.every(isStudyCondition);
-    /** @returns false if the page is complete and another result follows. */
+    /** Adds the results for `studyImages`. @returns false if the page is complete and another result follows. */
     const addResultsOfStudy = async (): Promise<boolean> => {
       if (studyImages.length === 0) return true;
       if (hasOnlyStudyConditions && resultPage.isSkipping) {
@@ -140,7 +140,7 @@ export class ImageSearch {
     // Items and annotations are looked up only for images whose study meets the conditions on studies.
     const studyConditions = conditions.filter(isStudyCondition);
     const { limit, offset, isFuzzy } = request.query;
-    // One result more than requested shows that there are more; the image after it shows that its study is complete.
+    // One result more than requested shows that there are more results. Another image shows that the study of this result is complete.
     const firstPageSize = Math.min(pageSize, limit + offset + 2);
     let scannedCount = 0;
     for (let after: PagePosition | null = null, size = firstPageSize; ; size = pageSize) {
@@ -394,7 +394,7 @@ class ResultPage {
     this.#skippedCount += 1;
   }
 
-  /** @returns false if the page is complete and another result follows. */
+  /** Adds a result to the page. @returns false if the page is complete and this result follows it. */
   add(row: DicomJson): boolean {
     if (this.isSkipping) this.skip();
     else if (this.#rows.length < this.query.limit) this.#rows.push(row);
