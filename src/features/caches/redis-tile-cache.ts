@@ -36,8 +36,8 @@ end
 return removed`;
 
 /**
- * Keys: index, sizes, total. Arguments: prefix of tiles, maximum number of removals, latest time of use of tiles to remove. Returns
- * the number removed.
+ * Keys: index, sizes, total. Arguments: prefix of tiles, maximum number of removals, and a time: only tiles that were last used
+ * at this time or before are removed. Returns the number of removed tiles.
  */
 const removeScript = `
 local members = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', ARGV[3], 'LIMIT', 0, ARGV[2])
@@ -184,7 +184,7 @@ function memberOf(key: string): string {
   return createHash('sha256').update(key).digest('base64url');
 }
 
-/** One byte for the length of the type, the type, the bytes of the tile. `null` for a type that is too long. */
+/** Encodes a tile as one byte with the length of its type, the type, and the bytes of the tile; `null` if the type is too long. */
 function encodeTile({ bytes, type }: CachedTile): Buffer | null {
   const typeBytes = Buffer.from(type, 'utf8');
   return typeBytes.length > 255 ? null : Buffer.concat([Buffer.of(typeBytes.length), typeBytes, bytes]);

@@ -36,7 +36,7 @@ export interface CommentDocument {
   edited: Date | null;
   version: number;
   resolved: { userId: string | null; at: Date } | null;
-  /** When the comment was deleted. Only for first comments of threads, whose replies were kept. */
+  /** When the comment was deleted. Only the first comment of a thread has this member; the replies of the thread are kept. */
   deleted?: Date;
   /** Number of replies. It may be too large after a process was killed, but never too small, so that no reply can lose its thread. */
   replies: number;
@@ -137,7 +137,7 @@ export class CommentModel {
     return storedComment;
   }
 
-  /** Changes the text of a comment. @returns `null` if it no longer exists, or is not at this version. */
+  /** Changes the text of a comment. @returns `null` if the comment no longer exists, or has another version. */
   edit(
     id: Types.ObjectId,
     version: number,
@@ -154,7 +154,11 @@ export class CommentModel {
     return this.#model.findOneAndUpdate(filter, change, { returnDocument: 'after' }).lean<CommentDocument>().exec();
   }
 
-  /** Resolves or reopens a thread. If several users resolve a thread, the first one stays recorded. @returns `null` if the thread no longer exists. */
+  /**
+   * Resolves or reopens a thread. If several users resolve a thread, the first of them stays recorded.
+   *
+   * @returns `null` if the thread no longer exists.
+   */
   async setResolved(id: Types.ObjectId, resolved: CommentDocument['resolved']): Promise<CommentDocument | null> {
     const filter = resolved === null ? { _id: id } : { _id: id, resolved: null };
     await this.#model.updateOne(filter as QueryFilter<CommentDocument>, { $set: { resolved } });
@@ -263,7 +267,7 @@ export class CommentModel {
     return (await this.#model.deleteMany({ itemId: { $in: [...itemIds] } })).deletedCount;
   }
 
-  /** Removes a user from all comments. Their texts stay. */
+  /** Removes a user from all comments. The texts of the comments stay. */
   async forgetUser(id: string): Promise<void> {
     // Users who mention themselves do not receive the comment.
     const authorUpdate = { $set: { authorId: null }, $pull: { mentions: { id } } };

@@ -77,7 +77,7 @@ export class ConfigurationItems {
   /**
    * Writes a configuration: creates an item, or replaces the only file of an existing one.
    *
-   * @param makeText makes the new text from the stored one.
+   * @param makeText makes the new text from the stored text.
    * @throws LargeImageError `conflict` if an existing item is not a configuration, `not-implemented` if the host cannot create items. Nothing
    * is changed in these cases.
    */
@@ -177,7 +177,7 @@ export class ConfigurationItems {
     return this.options.records.fileOf(newFile);
   }
 
-  /** Removes the file that `file` replaces, if both have the same item and name. @returns whether it was removed. */
+  /** Removes the file that `file` replaces, if both have the same item and name. @returns whether the replaced file was removed. */
   async #removeReplaced(file: FileRecord, item: ItemRecord): Promise<boolean> {
     const { records, files } = this.options;
     const id = this.options.marks.replacedFileIdOf(file);

@@ -81,7 +81,7 @@ export class LinkModel {
     return this.#model.countDocuments({ 'subject.type': type, 'subject.id': id, makerId, ...unexpiredFilter }).exec();
   }
 
-  /** Changes a link. @returns the changed link; `null` if there is none. */
+  /** Changes a link. @returns the changed link; `null` if there is no such link. */
   change(id: string, change: LinkChange): Promise<LinkDocument | null> {
     return this.#model.findByIdAndUpdate(id, { $set: change }, { returnDocument: 'after' }).lean<LinkDocument>().exec();
   }

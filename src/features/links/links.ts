@@ -28,7 +28,7 @@ const maxNameLength = 200;
 const maxCurrentLinks = 100;
 /** Links are removed this long after they have ended, so that their makers can see that they have ended. */
 const keepEndedMs = 30 * dayMs;
-/** The last use of a link is stored at most this often, in milliseconds. */
+/** Minimum time between two updates of the last use of a link, in milliseconds. */
 const minUseRecordIntervalMs = 60_000;
 /** Maximum number of tokens whose grant is cached, and of links whose last recorded use is remembered. */
 const maxRememberedLinks = 10_000;
@@ -179,12 +179,12 @@ export class Links {
     return { link, token };
   }
 
-  /** The links to a document that the caller can manage, newest first. */
+  /** The links to a document, newest first. @param all lists the links of all makers, not only those of the caller. */
   list(subject: LinkSubject, caller: Caller & { id: string }, { all }: { all: boolean }): Promise<LinkDocument[]> {
     return this.options.model.list(subject, all ? undefined : caller.id);
   }
 
-  /** A link that the caller can manage: one that they made, or one to a document that they administer. */
+  /** Loads a link that the caller made, or a link to a document that the caller administers. */
   async load(id: string, caller: Caller & { id: string }): Promise<LinkDocument> {
     const link = await this.options.model.find(id);
     if (link === null) throw new UnknownIdError('link', id);

@@ -79,7 +79,7 @@ function objectTextSetting(name: string, description: string): SettingDefinition
   };
 }
 
-/** Maps keywords of DICOM attributes to metadata keys. */
+/** The setting that maps keywords of DICOM attributes to metadata keys. */
 function dicomMetadataSetting(): SettingDefinition {
   const setting = objectTextSetting(
     'dicomweb_metadata',

@@ -127,7 +127,7 @@ const remove = defineRoute({
   },
 });
 
-/** Schema of the schemas of settings. They use only these keywords, so that pages can make inputs from them. */
+/** Describes the schemas of settings. These schemas use only the keywords below, so that pages can make inputs from them. */
 const settingSchema = {
   description: 'The type of its values, as a JSON schema.',
   ...objectOf(

@@ -27,8 +27,8 @@ interface FrameBand {
 }
 
 /**
- * One image as arrays of t, c, z, y and x. Channels and bands are both on axis c: the bands of the first channel, then those of the
- * second.
+ * One image as arrays of t, c, z, y and x. Axis c contains channels and bands: first the bands of the first channel, then the bands of
+ * the second channel, and so on.
  */
 export interface ArrayImage {
   name: string | null;
@@ -87,7 +87,7 @@ export function imagesOf(metadata: ImageMetadata): ArrayImage[] {
     const axesText = otherAxesText(frameMetadata.axes);
     const { t, c, z } = planeOf(frameMetadata);
     const plane = `${t}/${c}/${z}`;
-    // Frames without distinguishing metadata are separate images too.
+    // Frames that their metadata do not distinguish become separate images.
     let name = axesText;
     for (let copy = 1; frameByPlaneByName.get(name)?.has(plane) === true; copy += 1) name = `${axesText} ${copy}`;
     const frameByPlane = frameByPlaneByName.get(name);

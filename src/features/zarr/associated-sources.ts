@@ -30,7 +30,12 @@ export class AssociatedSources {
   });
   readonly #reading = new SharedWork<Raster>();
 
-  /** @param key names the associated image and its state. @throws NotFoundError if the file has no image with this name. */
+  /**
+   * Returns the image with this key, which is read if it is not cached.
+   *
+   * @param key names the associated image and its state.
+   * @throws NotFoundError if the file has no image with this name.
+   */
   async get(key: string, read: (signal: AbortSignal) => Promise<Raster | null>, signal: AbortSignal): Promise<AssociatedSource> {
     const cachedRaster = this.#rasters.get(key);
     const raster = cachedRaster ?? (await this.#reading.join(key, (sharedSignal) => this.#read(key, read, sharedSignal), signal));

@@ -19,7 +19,7 @@ export function toChunkBytes({ data, width, height, bands, dtype }: Raster, band
   return new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength) as Uint8Array<ArrayBuffer>;
 }
 
-/** Copies the samples of a band in a row. Four at a time take a third less processor time than one at a time. */
+/** Copies the samples of a band in a row. Copying four samples in each step takes a third less processor time than copying one. */
 function copyBand(
   targetSamples: ReturnType<typeof bitsOf>,
   targetIndex: number,

@@ -8,7 +8,7 @@ export interface NamedImage {
   image: ArrayImage;
 }
 
-/** The description of several images that programs based on Bio-Formats read: `OME/METADATA.ome.xml`. */
+/** Writes `OME/METADATA.ome.xml`, from which programs based on Bio-Formats read the description of several images. */
 export function writeOmeXml(images: readonly NamedImage[]): string {
   const imageElements = images.map(({ name, image: { metadata, lengths } }, index) => {
     const { sizeX, sizeY, dtype, mmX, mmY, mmZ, secondsT, channels } = metadata;

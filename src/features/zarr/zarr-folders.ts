@@ -13,7 +13,7 @@ import { writeOmeXml, type NamedImage } from './ome-xml.js';
 import { replyWithText, type StoreRequest } from './store.js';
 import { collectionNodes, maxImages, imageNameOf, tooManyImagesError, type ZarrImages } from './zarr-images.js';
 
-/** Number of lists of images that are remembered. */
+/** Maximum number of lists of images that are cached. */
 const maxLists = 1000;
 
 /**

@@ -45,7 +45,7 @@ const errorStatus = {
   'tile-source': 503,
 } as const;
 
-/** Documents of Zarr; chunks are bytes. */
+/** The schema of Zarr's documents. Chunks are bytes and have no schema. */
 const documentSchema = component('ZarrDocument', {
   type: 'object',
   additionalProperties: true,

@@ -63,7 +63,7 @@ function paintPoint(pixels: LabelPixels, view: LabelView, [x, y]: Coordinate, la
   paintPixel(pixels, view, Math.floor(x / view.scale), Math.floor(y / view.scale), label);
 }
 
-/** Draws the pixels of Bresenham's algorithm between the pixels of the vertices. */
+/** Draws lines with Bresenham's algorithm between the pixels of the vertices. */
 function paintLine(pixels: LabelPixels, view: LabelView, points: readonly Coordinate[], label: number): void {
   const pixelAt = ([x, y]: Coordinate) => [Math.floor(x / view.scale), Math.floor(y / view.scale)] as const;
   for (let index = 0; index < Math.max(1, points.length - 1); index += 1) {

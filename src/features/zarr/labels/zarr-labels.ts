@@ -45,8 +45,8 @@ export interface ZarrLabelsOptions {
 }
 
 /**
- * Annotations as labels. A pixel belongs to the last element that contains its center. In `labels/<id>` it has the number of the
- * element's group, in `labels/<id>.objects` the number of the element. Both count from 1; 0 is the background.
+ * Annotations as labels. A pixel belongs to the last element that contains its center. In `labels/<id>`, the pixel has the number of
+ * the element's group, and in `labels/<id>.objects` it has the number of the element. Both count from 1; 0 is the background.
  */
 export class ZarrLabels {
   readonly #groups = new LRUCache<string, GroupLabel[]>(limitEntries(maxRememberedAnnotations));
