@@ -141,7 +141,7 @@ const removeHistograms = defineRoute({
 });
 
 /** Routes that count and remove the cached files of all items. */
-export const allCachedFileRoutes = [
+export const adminCachedFileRoutes = [
   countThumbnails,
   createThumbnails,
   removeThumbnails,

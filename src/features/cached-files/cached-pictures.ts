@@ -66,7 +66,7 @@ export async function obtainPicture(
   const name = options.name ?? pictureName(spec);
   const imageKey = spec.imageKey ?? '';
   if (options.storeMissing === true || imageKey === '' || imageKey === imageKeys.tileFrames) {
-    return checkStored(await cachedFiles.obtain(item, name, make, options), options);
+    return requireStored(await cachedFiles.obtain(item, name, make, options), options);
   }
   const storedContent = await cachedFiles.read(item, name);
   if (storedContent !== null) return { content: storedContent, created: false };
@@ -74,11 +74,11 @@ export async function obtainPicture(
   // names.
   const names = await images.use(item, (image) => image.associatedImages(), signal);
   if (typeof imageKey !== 'string' || !names.includes(imageKey)) return { content: makeEmptyPicture(), created: true };
-  return checkStored(await cachedFiles.obtain(item, name, make, { ...options, isAbsent: true }), options);
+  return requireStored(await cachedFiles.obtain(item, name, make, { ...options, isAbsent: true }), options);
 }
 
 /** Returns the file. @throws `storeError`, if there is one and the caller has set `mustStore`. */
-function checkStored(obtainedFile: ObtainedFile, { mustStore = false }: Pick<ObtainPictureOptions, 'mustStore'>): ObtainedFile {
+function requireStored(obtainedFile: ObtainedFile, { mustStore = false }: Pick<ObtainPictureOptions, 'mustStore'>): ObtainedFile {
   if (mustStore && obtainedFile.storeError !== undefined) throw obtainedFile.storeError;
   return obtainedFile;
 }
@@ -113,7 +113,7 @@ export async function obtainHistogram(
     }),
     { ...(signal && { signal }), ...(enqueue && { enqueue }) },
   );
-  const histogram = parseHistogram(checkStored(obtainedFile, options).content.bytes);
+  const histogram = parseHistogram(requireStored(obtainedFile, options).content.bytes);
   if (histogram !== null) return histogram;
   // Another program has stored a histogram under this name in a different format.
   await cachedFiles.removeOne(item, name);

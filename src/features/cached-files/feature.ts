@@ -9,8 +9,8 @@ import { cacheFilesJob } from './cache-files.job.js';
 import { CachedFileModel } from './cached-file.model.js';
 import { CachedFiles } from './cached-files.js';
 import { cachedFilesSweep } from './cached-files-sweep.js';
-import { allCachedFileRoutes } from './cached-files.routes.js';
-import { cachedFileRoutes } from './item-cached-files.routes.js';
+import { adminCachedFileRoutes } from './cached-files.routes.js';
+import { itemCachedFileRoutes } from './item-cached-files.routes.js';
 import { thumbnailJob } from './thumbnails.job.js';
 
 interface CachedFileNeeds extends Pick<ImageOffers, 'images' | 'changes'> {
@@ -34,7 +34,7 @@ export const cachedFilesFeature: Feature<CachedFileNeeds, CachedFiles> = {
     const services = { records, images, cachedFiles, logger };
     return {
       offers: cachedFiles,
-      routes: bindRoutes([...cachedFileRoutes, ...allCachedFileRoutes], { records, items, cachedFiles, runner }),
+      routes: bindRoutes([...itemCachedFileRoutes, ...adminCachedFileRoutes], { records, items, cachedFiles, runner }),
       jobs: [cacheFilesJob(services, 'tileFrames'), cacheFilesJob(services, 'histogram'), thumbnailJob(services)],
       sweep: cachedFilesSweep({ model, records, hidden: hiddenItems, files: host.files }),
     };

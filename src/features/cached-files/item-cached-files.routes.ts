@@ -112,4 +112,4 @@ async function readAll(stream: Readable): Promise<Buffer> {
 }
 
 /** Routes for the cached files of one item. */
-export const cachedFileRoutes = [list, remove, put];
+export const itemCachedFileRoutes = [list, remove, put];

@@ -36,12 +36,12 @@ export function conversionJob(parts: ConversionParts): JobDefinition {
     title: 'Large Image Conversion',
     type: conversionJobName,
     resumable: true,
-    failureLog: (error) => `Failed in large image conversion (${reasonOf(error)})\n`,
-    run: (context) => run(parts, context),
+    failureLog: (error) => `Failed in large image conversion (${failureReasonOf(error)})\n`,
+    run: (context) => runConversion(parts, context),
   };
 }
 
-function reasonOf(error: unknown): string {
+function failureReasonOf(error: unknown): string {
   if (error instanceof LargeImageError) return error.message;
   const outage = outageErrorOf(error);
   if (outage !== null) return outage.message;
@@ -49,7 +49,7 @@ function reasonOf(error: unknown): string {
   return typeof code === 'string' ? `The new file cannot be written (${code}).` : 'The log of the server says why.';
 }
 
-async function run(parts: ConversionParts, { job, signal, log, setProgress, setResults }: JobContext): Promise<void> {
+async function runConversion(parts: ConversionParts, { job, signal, log, setProgress, setResults }: JobContext): Promise<void> {
   const { creation, conversionItems } = parts;
   log('Started large image conversion\n');
   setProgress({ total: 100, current: 0, message: 'Converting' });

@@ -17,7 +17,7 @@ export interface JobUpdate {
 /** Computes the changes that an update makes to the stored record. */
 export function toChanges(update: JobUpdate, jobBefore: JobRecord): JobChanges {
   const log = typeof update.log === 'string' ? [update.log] : (update.log ?? []);
-  const entries = newestEntries(log.filter((entry) => entry !== '').map(keepEnd));
+  const entries = dropOldestEntries(log.filter((entry) => entry !== '').map(shortenToEnd));
   return {
     ...(update.status !== undefined && update.status !== jobBefore.status && { status: update.status }),
     ...(update.progress !== undefined && {
@@ -28,15 +28,15 @@ export function toChanges(update: JobUpdate, jobBefore: JobRecord): JobChanges {
   };
 }
 
-/** The newest entries, up to the maximum size of a log. */
-function newestEntries(entries: string[]): string[] {
+/** Drops the oldest entries if all entries together exceed the maximum size of a log. */
+function dropOldestEntries(entries: string[]): string[] {
   let bytes = 0;
   const lastDroppedIndex = entries.findLastIndex((entry) => (bytes += logEntryBytes(entry)) > maxLogBytes);
   return lastDroppedIndex < 0 ? entries : entries.slice(lastDroppedIndex + 1);
 }
 
 /** Shortens an entry that is longer than a log can be. The end of the entry is kept, because it says how the work ended. */
-function keepEnd(entry: string): string {
+function shortenToEnd(entry: string): string {
   if (logEntryBytes(entry) <= maxLogBytes) return entry;
   const bytes = Buffer.from(entry);
   let start = bytes.length - maxLogBytes + logEntryBytes('');

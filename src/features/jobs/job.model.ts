@@ -33,7 +33,7 @@ const trimmedLogBytes = 0.75 * maxLogBytes;
 /** Maximum size of a stored log, however many processes write at the same time. A document can have at most 16 MiB. */
 const maxStoredLogBytes = 3 * maxLogBytes;
 
-const withoutLog = { log: 0 } as const;
+const projectionWithoutLog = { log: 0 } as const;
 
 /** The order of a list of jobs. */
 export interface JobOrder {
@@ -109,11 +109,11 @@ export class JobModel {
   }
 
   async find(id: string, options: { log?: boolean } = {}): Promise<JobRecord | null> {
-    const doc = await this.#model.findById(id, options.log ? {} : withoutLog).lean<JobDocument>();
+    const doc = await this.#model.findById(id, options.log ? {} : projectionWithoutLog).lean<JobDocument>();
     return doc === null ? null : toRecord(doc);
   }
 
-  /** Reads only the status and the process that works on the job, because it is called often. */
+  /** Reads only the status and the process that works on the job, because this method is called often. */
   async findState(id: string): Promise<{ status: number; workingProcess: string | null } | null> {
     const doc = await this.#model.findById(id, { status: 1, run: 1 }).lean<Pick<JobDocument, 'status' | 'run'>>();
     return doc === null ? null : { status: doc.status, workingProcess: doc.run?.owner ?? null };
@@ -134,7 +134,7 @@ export class JobModel {
     { sort, direction, offset = 0, limit = 0 }: JobOrder & { offset?: number; limit?: number },
   ): AsyncGenerator<JobRecord> {
     const cursor = this.#model
-      .find({ ...toQuery(filter), ...possiblyVisibleFilter(reader) }, withoutLog)
+      .find({ ...toQuery(filter), ...possiblyVisibleFilter(reader) }, projectionWithoutLog)
       .sort({ [sort]: direction, _id: direction })
       .skip(offset)
       .limit(limit)
@@ -174,7 +174,7 @@ export class JobModel {
     if (isAppending) query.logBytes = { $lte: maxStoredLogBytes - newLogBytes };
     const update = toUpdate(changes, newLogBytes);
     const write = () =>
-      this.#model.findOneAndUpdate(query, update, { returnDocument: 'after', projection: withoutLog }).lean<JobDocument>();
+      this.#model.findOneAndUpdate(query, update, { returnDocument: 'after', projection: projectionWithoutLog }).lean<JobDocument>();
     let doc = await write();
     if (doc === null && isAppending) {
       // Several processes may have written before any of them trimmed the log. After trimming, the condition on the length holds
@@ -221,7 +221,7 @@ export class JobModel {
   /** Jobs of the runner in one of the statuses, oldest first, without their logs. */
   async findRunnerJobs(statuses: readonly number[], limit: number): Promise<JobRecord[]> {
     const docs = await this.#model
-      .find({ status: { $in: [...statuses] }, run: { $ne: null } }, withoutLog)
+      .find({ status: { $in: [...statuses] }, run: { $ne: null } }, projectionWithoutLog)
       .sort({ created: 1 })
       .limit(limit)
       .lean<JobDocument[]>();
@@ -230,7 +230,7 @@ export class JobModel {
 
   /** Removes a record. @returns the removed record; `null` if it no longer existed. */
   async remove(id: string): Promise<JobRecord | null> {
-    const doc = await this.#model.findByIdAndDelete(id, { projection: withoutLog }).lean<JobDocument>();
+    const doc = await this.#model.findByIdAndDelete(id, { projection: projectionWithoutLog }).lean<JobDocument>();
     return doc === null ? null : toRecord(doc);
   }
 }

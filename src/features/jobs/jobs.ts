@@ -205,7 +205,7 @@ export class JobStore {
     return { types: [...types].sort(), statuses: [...statuses].sort((a, b) => a - b) };
   }
 
-  /** Appends entries to the log, or replaces the log with `overwrite`. */
+  /** Appends entries to the log. With `overwrite`, the entries replace the log. */
   async appendLog(id: string, log: string | readonly string[], options: { overwrite?: boolean } = {}): Promise<JobRecord | null> {
     return this.update(id, { log, ...options });
   }

@@ -7,10 +7,10 @@ import type { Images } from '../images/images.js';
 import { loadWritableItem } from '../items/item-path.js';
 import type { Items } from '../items/items.js';
 
-type Request = Pick<RouteRequest, 'caller'> & { params: { itemId: string } };
+type ItemRequest = Pick<RouteRequest, 'caller'> & { params: { itemId: string } };
 
 /** Loads the item in the path. The caller must be allowed to read it and the items of all files that its image is made from. */
-export function loadReadableItem({ params, caller }: Request, { images }: { images: Images }): Promise<ItemRecord> {
+export function loadReadableItem({ params, caller }: ItemRequest, { images }: { images: Images }): Promise<ItemRecord> {
   return images.load(params.itemId, caller);
 }
 
@@ -20,7 +20,7 @@ export function loadReadableItem({ params, caller }: Request, { images }: { imag
  * page of another site has sent the request.
  */
 export async function loadItemToReadOrSchedule(
-  request: Request & Pick<RouteRequest, 'verified' | 'tokenFromCookie' | 'fromOtherSite'> & { query: { cache: string } },
+  request: ItemRequest & Pick<RouteRequest, 'verified' | 'tokenFromCookie' | 'fromOtherSite'> & { query: { cache: string } },
   context: { items: Items; images: Images },
 ): Promise<ItemRecord> {
   const { query, verified, tokenFromCookie, fromOtherSite } = request;

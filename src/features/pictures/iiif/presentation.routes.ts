@@ -7,7 +7,7 @@ import { defineRoute, type PictureContext } from '../context.js';
 import { iiifRoot, iiifRoute, imagePath, loadReadableImage } from './identifier.js';
 import { replyWithJsonLd, jsonLdTypes } from './json-ld.js';
 import { folderCollection, folderManifest, itemManifest, presentationContext, type PresentedImage } from './presentation.js';
-import { maxListed, findReadableFolders, findReadableImages } from './readable-contents.js';
+import { maxCollectionEntries, findReadableFolders, findReadableImages } from './readable-contents.js';
 import { rightsOf } from './rights.js';
 import { collectionSchema, manifestSchema } from './schemas.js';
 
@@ -53,7 +53,7 @@ const collection = defineRoute({
   ...iiifRoute,
   path: '/iiif/folder/:folderId/collection.json',
   summary: 'List the images and subfolders of a folder, with the IIIF Presentation API 3.',
-  description: `At most ${maxListed} of each.`,
+  description: `At most ${maxCollectionEntries} of each.`,
   params: folderPath,
   returns: { schema: collectionSchema, types: jsonLdTypes },
   errors: folderErrors,

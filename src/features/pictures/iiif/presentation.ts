@@ -27,7 +27,7 @@ interface Frame {
   [key: string]: unknown;
 }
 
-const labelOf = (text: string) => ({ none: [text] });
+const iiifText = (text: string) => ({ none: [text] });
 const serviceOf = (id: string) => [{ id, type: 'ImageService3', profile: 'level2' }];
 
 /**
@@ -47,12 +47,12 @@ export function itemManifest(root: string, image: PresentedImage): Json {
     '@context': presentationContext,
     id: `${root}/${image.itemId}/manifest.json`,
     type: 'Manifest',
-    label: labelOf(image.name),
+    label: iiifText(image.name),
     ...(omittedCount > 0 && { summary: { en: [`${omittedCount} more positions are not listed here.`] } }),
     metadata: metadataEntriesOf(image.metadata),
     ...(rights !== undefined && { rights }),
     ...(attribution !== undefined && {
-      requiredStatement: { label: { en: ['Attribution'] }, value: labelOf(attribution) },
+      requiredStatement: { label: { en: ['Attribution'] }, value: iiifText(attribution) },
     }),
     thumbnail: thumbnailOf(root, image.itemId, image.metadata),
     items: canvases,
@@ -74,12 +74,12 @@ export function folderManifest(
     '@context': presentationContext,
     id: `${root}/folder/${folder.id}/manifest.json`,
     type: 'Manifest',
-    label: labelOf(folder.name),
+    label: iiifText(folder.name),
     ...(omittedCount > 0 && { summary: { en: [`${omittedCount} more images are listed only in the collection.`] } }),
     partOf: [{ id: `${root}/folder/${folder.id}/collection.json`, type: 'Collection' }],
     items: images.map((image) => ({
       ...canvasOf(root, image, groupFramesByPosition(image.metadata)[0]!),
-      label: labelOf(image.name),
+      label: iiifText(image.name),
     })),
   };
 }
@@ -94,17 +94,17 @@ export function folderCollection(
     '@context': presentationContext,
     id: `${root}/folder/${folder.id}/collection.json`,
     type: 'Collection',
-    label: labelOf(folder.name),
+    label: iiifText(folder.name),
     items: [
       ...folders.map(({ id, name }) => ({
         id: `${root}/folder/${id}/collection.json`,
         type: 'Collection',
-        label: labelOf(name),
+        label: iiifText(name),
       })),
       ...items.map(({ id, name }) => ({
         id: `${root}/${id}/manifest.json`,
         type: 'Manifest',
-        label: labelOf(name),
+        label: iiifText(name),
         thumbnail: [
           {
             id: `${root}/${id}/full/!${thumbnailSide},${thumbnailSide}/0/default.jpg`,
@@ -141,7 +141,7 @@ function canvasOf(root: string, { itemId, name, metadata }: PresentedImage, fram
       id: `${imageAddress}/full/max/0/default.jpg`,
       type: 'Image',
       format: 'image/jpeg',
-      ...(frames.length > 1 && { label: labelOf(channelLabelOf(frame)) }),
+      ...(frames.length > 1 && { label: iiifText(channelLabelOf(frame)) }),
       width,
       height,
       service: serviceOf(imageAddress),
@@ -151,7 +151,7 @@ function canvasOf(root: string, { itemId, name, metadata }: PresentedImage, fram
   return {
     id,
     type: 'Canvas',
-    label: labelOf(positionName(firstFrame) ?? name),
+    label: iiifText(positionName(firstFrame) ?? name),
     width,
     height,
     thumbnail: thumbnailOf(root, identifierOf({ itemId, frame: firstFrame.Frame }), metadata),
@@ -218,7 +218,7 @@ function metadataEntriesOf({ sizeX, sizeY, magnification, mm_x, mm_y, channels }
   if (magnification !== null) labeledValues.push(['Magnification', `${Number(magnification.toPrecision(4))} ×`]);
   if (mm_x !== null) labeledValues.push(['Pixel size', `${toMicrometers(mm_x)} × ${toMicrometers(mm_y ?? mm_x)} µm`]);
   if (channels !== undefined) labeledValues.push(['Channels', channels.join(', ')]);
-  return labeledValues.map(([label, value]) => ({ label: { en: [label] }, value: labelOf(value) }));
+  return labeledValues.map(([label, value]) => ({ label: { en: [label] }, value: iiifText(value) }));
 }
 
 function toMicrometers(mm: number): number {
