@@ -31,7 +31,10 @@ interface HostFollowerParts {
   seriesMerge: SeriesMerge;
 }
 
-/** Maximum number of main files of an item that are tried after one of its files has changed. */
+/**
+ * Maximum number of main files of an item that are tried after one of its files has changed. The format of a main file also reads the
+ * other files of the item.
+ */
 const maxMainFiles = 4;
 
 /** Keeps large images in step with the host's items and files. */
@@ -100,10 +103,7 @@ export class HostFollower {
     if (failures.length > 0) throw failures[0];
   }
 
-  /**
-   * Makes an item a large image of the first file that a source reads. Main files, whose formats read the other files of the item, are
-   * tried first.
-   */
+  /** Makes an item a large image of the first file that a source reads. Main files are tried first. */
   async #tryToMakeImage(item: ItemRecord, file: FileRecord): Promise<void> {
     const { imageMarking, seriesMerge } = this.parts;
     const otherMainFiles = await this.#mainFilesOf(item, file);
@@ -114,7 +114,7 @@ export class HostFollower {
       const refusal = await this.#catchRefusal(item, candidate, async () =>
         seriesMerge.mergeItem(await imageMarking.create(item, candidate)),
       );
-      // If parts of this file are missing, the other files of the item are parts of it too, and need not be tried.
+      // If parts of the candidate are missing, the other files of the item are its parts too, and need not be tried.
       if (refusal === null || refusal instanceof MissingPartsError) return;
     }
   }
@@ -135,7 +135,7 @@ export class HostFollower {
     }
   }
 
-  /** Up to {@link maxMainFiles} main files of an item, other than `excludedFile`. The format of a main file reads the other files of the item. */
+  /** Up to {@link maxMainFiles} main files of an item, without `excludedFile`. */
   async #mainFilesOf(item: ItemRecord, excludedFile?: FileRecord): Promise<FileRecord[]> {
     const files = await this.parts.records.findFilesOfItem(item);
     return files.filter((file) => file.id !== excludedFile?.id && this.#isMainFile(file)).slice(0, maxMainFiles);

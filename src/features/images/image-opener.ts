@@ -66,7 +66,7 @@ interface OpeningContext {
    * Nested images that are themselves combined from several images, by the chain of file ids that leads to them. They are opened for
    * this image alone: if they were shared, two images could wait for each other.
    */
-  combinedByChain: Map<string, Promise<BorrowedImage & Pick<TileSource, 'close'>>>;
+  combinedImageByChain: Map<string, Promise<BorrowedImage & Pick<TileSource, 'close'>>>;
 }
 
 /** Opens files of the host with the sources that read them. */
@@ -88,9 +88,9 @@ export class ImageOpener {
   ): Promise<OpenImage> {
     const { logger, temporaryDirectory } = this.options;
     const parts = { items: new Set<string>(), folders: new Set<string>(), referencedItems: new Set<string>() };
-    const context: OpeningContext = { parts, visibility, item, combinedByChain: new Map() };
+    const context: OpeningContext = { parts, visibility, item, combinedImageByChain: new Map() };
     const closeNestedImages = async (): Promise<void> => {
-      for (const result of await Promise.allSettled(context.combinedByChain.values())) {
+      for (const result of await Promise.allSettled(context.combinedImageByChain.values())) {
         if (result.status === 'fulfilled') await result.value.close();
       }
     };
@@ -199,15 +199,15 @@ export class ImageOpener {
       throw new TileSourceError(`Multi source specification is self-referential: ${file.name} contains itself.`);
     if (fileIdChain.length >= maxDepth) throw new TileSourceError(`Images are nested more than ${maxDepth} levels deep.`);
     const key = `${fileIdChain.join('>')}>${file.id}/${name}`;
-    let imagePromise = context.combinedByChain.get(key);
+    let imagePromise = context.combinedImageByChain.get(key);
     if (imagePromise === undefined) {
-      if (context.combinedByChain.size >= maxNestedImages)
+      if (context.combinedImageByChain.size >= maxNestedImages)
         throw new TileSourceError(`The image contains more than ${maxNestedImages} combined images.`);
       imagePromise = this.#openSource(file, { sourceName: name }, context, [...fileIdChain, file.id]).then((opened) => ({
         ...makeBorrowedImage(opened.name, opened.source),
         close: () => opened.source.close(),
       }));
-      context.combinedByChain.set(key, imagePromise);
+      context.combinedImageByChain.set(key, imagePromise);
     }
     return use(await imagePromise);
   }
