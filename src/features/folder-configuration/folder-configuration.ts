@@ -111,10 +111,12 @@ export class FolderConfiguration {
   }
 
   /**
-   * Stores a text as a configuration of a folder. With `forCallerOnly` it is added to the section of the calling user, who then needs only read access.
+   * Stores a text as a configuration of a folder. With `forCallerOnly`, the text is added to the section of the calling user, who then
+   * needs only read access.
    *
-   * @throws BadParameterError for invalid YAML, AccessDeniedError; LargeImageError `conflict` if the item of this name is not a configuration or
-   * nothing can be added to its text, `not-implemented` if the host cannot create items. Nothing is stored in these cases.
+   * @throws BadParameterError for invalid YAML, AccessDeniedError; LargeImageError `conflict` if the item of this name is not a
+   * configuration or nothing can be added to its text, `not-implemented` if the host cannot create items. Nothing is stored in these
+   * cases.
    */
   async write(
     folderId: string,

@@ -32,8 +32,8 @@ export interface MergedConfiguration {
 }
 
 /**
- * Applies the sections for a person in a folder's text, then lets `overridingText` override the result. `overridingText` is the merged result of the folders
- * below, as JSON text, or `null`.
+ * Applies the sections for a person in a folder's text, then lets `overridingText` override the result. `overridingText` is the merged
+ * result of the folders below, as JSON text, or `null`.
  */
 function mergeLayer({
   text,

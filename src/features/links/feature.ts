@@ -12,10 +12,10 @@ import { linkRoutes } from './links.routes.js';
 import { Links } from './links.js';
 
 /**
- * Links that open an item or a folder without an account. A feature that serves a kind of link calls `links.addKind(kind)` once and declares
- * routes with the token in their path (`…/t/:token/…`, `token-route.ts`). In `authorize`, these routes call
- * `links.requireGrant(token, kind, request)` and `links.requireItem(grant, itemId)` or `links.requireFolder`. They then use `grant.caller` instead of the caller
- * of the request.
+ * Links that open an item or a folder without an account. A feature that serves a kind of link calls `links.addKind(kind)` once and
+ * declares routes with the token in their path (`…/t/:token/…`, `token-route.ts`). In `authorize`, these routes call
+ * `links.requireGrant(token, kind, request)` and `links.requireItem(grant, itemId)` or `links.requireFolder`. They then use
+ * `grant.caller` instead of the caller of the request.
  */
 export const linksFeature: Feature<{ core: Core; settings: Settings; items: Items; images: Images }, { links: Links }> = {
   async open({ core: { host, ownCollections, events, logger, records }, settings, items, images }, onClose) {

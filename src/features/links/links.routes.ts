@@ -116,7 +116,8 @@ async function loadSubject(
 }
 
 /**
- * Like {@link loadSubject}, but the caller must be allowed to make links to the subject. A link allows reading, so the caller's token must allow reading too.
+ * Like {@link loadSubject}, but the caller must be allowed to make links to the subject. A link allows reading, so the caller's token
+ * must allow reading too.
  */
 async function loadSubjectToShare(
   request: Pick<RouteRequest, 'params' | 'caller' | 'verified'>,

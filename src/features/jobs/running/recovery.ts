@@ -28,9 +28,9 @@ interface RecoveryOptions {
 const maxActiveJobs = 1000;
 const maxWaitingJobs = 100;
 /**
- * A queue entry that was taken but not started is replaced after a lease divided by this number. The process that took it may have ended,
- * or closed while Agenda was fetching it; or it had no free slot, and Agenda failed to unlock the entry. For Agenda such an entry stays
- * taken until its lock expires after 30 s. An extra entry does no harm.
+ * A queue entry that was taken but not started is replaced after a lease divided by this number. The process that took the entry may
+ * have ended, or may have closed while Agenda was fetching the entry. Or the process had no free slot, and Agenda failed to unlock the
+ * entry. For Agenda, such an entry stays taken until its lock expires after 30 s. An extra entry does no harm.
  */
 const entryLeaseDivisor = 3;
 
@@ -40,9 +40,9 @@ function waitsForRestart({ status, run }: JobRecord): boolean {
 }
 
 /**
- * Finds jobs that no process works on although one should: the process has died while it worked, or between storing the job and queueing it. Every
- * process sweeps. When several find the same job, an atomic write on its record lets only one act. A process counts as dead when it has certainly
- * ended, or when the record has not changed between sweeps for a whole lease.
+ * Finds jobs that have lost their process, because it died while it was working, or after it had stored the job and before it had
+ * queued the job. Every process sweeps. If several processes find the same job, an atomic write on the job's record lets only one of
+ * them act. A process counts as dead when it has certainly ended, or when the record has not changed between sweeps for a whole lease.
  */
 export class JobRecovery {
   #silenceDetectorByName = new Map<string, SilenceDetector>();

@@ -42,9 +42,9 @@ const flushMs = 250;
 const maxSweepMs = 2000;
 
 /**
- * Runs jobs. Each record that was started is run once, by one of the processes on the same database that have defined its kind. Agenda is the queue:
- * it delivers the id of a record to a process with a free slot. An atomic write on the record decides which process runs the job, so it does no harm
- * when Agenda delivers an entry twice, or once more after a crash.
+ * Runs jobs. Each record that was started is run once, by one of the processes on the same database that have defined its kind. Agenda
+ * is the queue: it delivers the id of a record to a process with a free slot. An atomic write on the record decides which process runs
+ * the job, so it does no harm when Agenda delivers an entry twice, or once more after a crash.
  */
 export class JobRunner implements JobStarter {
   readonly #agenda: Agenda;
@@ -274,16 +274,16 @@ export class JobRunner implements JobStarter {
       const definition = this.#agenda.definitions[name];
       if (queueCounts === undefined || definition === undefined) continue;
       const leakedSlots = Math.max(0, queueCounts.locked - queueCounts.running - waitingEntries.filter((entry) => entry.name === name).length);
-      // A slot counts as lost only when it is missing in two checks, because an entry that moves from one list to the other is in neither for a
-      // moment.
+      // A slot counts as lost only when it is missing in two checks, because an entry that moves from one list to the other is in
+      // neither list for a moment.
       definition.lockLimit = queue.concurrency + Math.min(leakedSlots, queue.leakedSlots);
       queue.leakedSlots = leakedSlots;
     }
   }
 
   /**
-   * Makes Agenda fetch no more entries: it fetches only those of definitions that it can enumerate. The definitions are not deleted yet,
-   * because entries that Agenda has already fetched still need them.
+   * Makes Agenda fetch no more entries, because Agenda fetches only entries of definitions that it can enumerate. The definitions are
+   * not deleted yet, because entries that Agenda has already fetched still need them.
    */
   #hideDefinitions(): void {
     for (const name of this.#queues.keys()) {
