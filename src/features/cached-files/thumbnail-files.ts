@@ -69,8 +69,8 @@ export async function createThumbnailFiles(
       const name = names[position]!;
       try {
         const exists = existingFiles.has(`${item.id}\n${name.key}`);
-        const created = !exists && (await makeThumbnail(services, renderingQueue, item, { spec, name, signal }));
-        if (created) counts.created += 1;
+        const wasCreated = !exists && (await makeThumbnail(services, renderingQueue, item, { spec, name, signal }));
+        if (wasCreated) counts.created += 1;
         else counts.checked += 1;
       } catch (error) {
         // A picture that was canceled does not count as a failure.

@@ -211,9 +211,9 @@ export class Comments {
 /** An empty thread is removed this many milliseconds after its first comment was deleted. By then, nobody is still writing a reply to it. */
 const emptyThreadDelayMs = 24 * 60 * 60 * 1000;
 
-/** Ids of the users in whose inbox a comment appears. */
+/** Ids of the users in whose inbox a comment appears: the mentioned and answered users, without the author. */
 function recipientIds(mentions: CommentDocument['mentions'], answeredIds: readonly string[], author: User): string[] {
-  const to = new Set([...mentions.map(({ id }) => id), ...answeredIds]);
-  to.delete(author.id);
-  return [...to];
+  const ids = new Set([...mentions.map(({ id }) => id), ...answeredIds]);
+  ids.delete(author.id);
+  return [...ids];
 }
