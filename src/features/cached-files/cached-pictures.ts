@@ -62,7 +62,10 @@ export async function obtainPicture(
 ): Promise<ObtainedFile> {
   const { enqueueRendering = (work) => work(), signal } = options;
   const make = (currentItem: ItemRecord, sharedSignal: AbortSignal) =>
-    enqueueRendering(() => images.use(currentItem, (image) => makePicture(image, spec, sharedSignal), sharedSignal), sharedSignal);
+    enqueueRendering(
+      () => images.use(currentItem, (image) => makePicture(image, spec, sharedSignal), sharedSignal),
+      sharedSignal,
+    );
   const name = options.name ?? pictureName(spec);
   const imageKey = spec.imageKey ?? '';
   if (options.storeMissing === true || imageKey === '' || imageKey === imageKeys.tileFrames) {

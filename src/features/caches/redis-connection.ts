@@ -155,7 +155,8 @@ function parseRedisAddress({ url, username, password }: RedisAddress): RedisOpti
   const user = username ?? decodeURIComponent(parsedUrl.username);
   const secret = password ?? decodeURIComponent(parsedUrl.password);
   const database = Number(parsedUrl.pathname.slice(1) || 0);
-  if (!Number.isSafeInteger(database) || database < 0) throw new TypeError(`Not a Redis database: ${parsedUrl.pathname.slice(1)}`);
+  if (!Number.isSafeInteger(database) || database < 0)
+    throw new TypeError(`Not a Redis database: ${parsedUrl.pathname.slice(1)}`);
   return {
     host: parsedUrl.hostname.replace(/^\[(.*)\]$/, '$1') || '127.0.0.1',
     port: Number(parsedUrl.port || 6379),

@@ -150,7 +150,8 @@ const inboxCount = defineRoute({
 /** Reads which comments to mark. @throws InvalidError, BadParameterError */
 function readMarkRequest({ read, ids, threadId, ...unknownMembers }: Readonly<Record<string, unknown>>) {
   const [unknownName] = Object.keys(unknownMembers);
-  if (unknownName !== undefined) throw new InvalidError(`${JSON.stringify(unknownName.slice(0, 40))} is not one of read, ids, threadId.`);
+  if (unknownName !== undefined)
+    throw new InvalidError(`${JSON.stringify(unknownName.slice(0, 40))} is not one of read, ids, threadId.`);
   if (typeof read !== 'boolean') throw new InvalidError('read must be true or false.', 'read');
   const isIdText = (value: unknown): value is string => typeof value === 'string' && isId(value);
   if (threadId !== undefined && !isIdText(threadId)) throw new InvalidError('threadId must be an id.', 'threadId');

@@ -170,7 +170,8 @@ export class FolderImages {
     counts.largeImagesRemovedAndNotRecreated++;
     // If the new image cannot be made, an old one that can still be shown is kept.
     const currentItem = await this.parts.records.findItem(item.id);
-    if (currentItem !== null && currentItem.largeImage !== null && !(await this.#isReadable(currentItem))) await creation.remove(currentItem);
+    if (currentItem !== null && currentItem.largeImage !== null && !(await this.#isReadable(currentItem)))
+      await creation.remove(currentItem);
   }
 
   /** @throws LargeImageError if the file cannot become an image, now or by a job. */

@@ -51,7 +51,9 @@ function mergeLayer({
     const overridingMapping = overridingText === null ? null : (JSON.parse(overridingText) as YamlMapping);
     const personalizedValue = isMapping(value) ? personalize(value, person) : value;
     const result: unknown =
-      overridingMapping !== null && isMapping(personalizedValue) ? mergeMappings(personalizedValue, overridingMapping) : personalizedValue;
+      overridingMapping !== null && isMapping(personalizedValue)
+        ? mergeMappings(personalizedValue, overridingMapping)
+        : personalizedValue;
     if (!isMapping(personalizedValue) || !isMapping(result))
       return { text: overridingText ?? JSON.stringify(result), inherits: false };
     const inherits = personalizedValue.__inherit__ === true;

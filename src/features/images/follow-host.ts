@@ -282,14 +282,21 @@ export class HostFollower {
       const copyId = id === undefined ? undefined : fileIds.get(id);
       return copyId === undefined ? null : records.findFile(copyId);
     };
-    const [fileCopy, originalCopy] = await Promise.all([findFileCopy(item.largeImage.fileId), findFileCopy(item.largeImage.originalId)]);
+    const [fileCopy, originalCopy] = await Promise.all([
+      findFileCopy(item.largeImage.fileId),
+      findFileCopy(item.largeImage.originalId),
+    ]);
     const {
       originalId: _originalId,
       expected: _expected,
       mergedInto: _mergedInto,
       ...storedMarker
     } = doc.largeImage as Record<string, unknown>;
-    const marker = fileCopy && { ...storedMarker, fileId: fileCopy.doc._id, ...(originalCopy && { originalId: originalCopy.doc._id }) };
+    const marker = fileCopy && {
+      ...storedMarker,
+      fileId: fileCopy.doc._id,
+      ...(originalCopy && { originalId: originalCopy.doc._id }),
+    };
     await records.itemFields.store(item, 'largeImage', marker ?? undefined);
     items.forget(item.id);
     records.markers.announce(item.id);

@@ -242,6 +242,10 @@ function makeBorrowedImage(sourceName: string, source: TileSource): BorrowedImag
     source,
     samples: (frameBox: FrameBox, signal?: AbortSignal) => getRenderer().readSamples(frameBox, asStored, signal),
     styled: async (frameBox: FrameBox, style: object, signal?: AbortSignal) =>
-      getRenderer().renderBox(frameBox, { ...(await getRenderer().appearanceOf(JSON.stringify(style))), mayDropAlpha: true }, signal),
+      getRenderer().renderBox(
+        frameBox,
+        { ...(await getRenderer().appearanceOf(JSON.stringify(style))), mayDropAlpha: true },
+        signal,
+      ),
   };
 }

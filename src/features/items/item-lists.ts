@@ -120,7 +120,8 @@ export class ItemLists {
   ): Promise<ItemList> {
     const { remainingIds, countsByPass } = await this.#runPasses(passes, conditions, order);
     const sortedIds: unknown[] = [];
-    for await (const { _id } of this.queries.iterate(conditions, [], order)) if (remainingIds?.has(idText(_id))) sortedIds.push(_id);
+    for await (const { _id } of this.queries.iterate(conditions, [], order))
+      if (remainingIds?.has(idText(_id))) sortedIds.push(_id);
     const documents = await this.queries.findByIds(sortedIds.slice(offset, limit > 0 ? offset + limit : undefined));
     const keys = passes.flatMap((pass) => pass.keys);
     const { meta: metaField } = this.queries.fieldNames.item;

@@ -83,7 +83,8 @@ function lastDigitUnit(phrase: string): number {
 /** Values of the named fields, or of all top-level fields. Lists are replaced by their entries. */
 function valuesOf(metadata: unknown, fields: readonly string[]): unknown[] {
   if (typeof metadata !== 'object' || metadata === null) return [];
-  const values = fields.length === 0 ? Object.values(metadata) : fields.flatMap((field) => valuesAtPath(metadata, field.split('.')));
+  const values =
+    fields.length === 0 ? Object.values(metadata) : fields.flatMap((field) => valuesAtPath(metadata, field.split('.')));
   return values.flatMap((value: unknown) => (Array.isArray(value) ? (value as unknown[]) : [value]));
 }
 

@@ -174,7 +174,9 @@ export class JobModel {
     if (isAppending) query.logBytes = { $lte: maxStoredLogBytes - newLogBytes };
     const update = toUpdate(changes, newLogBytes);
     const write = () =>
-      this.#model.findOneAndUpdate(query, update, { returnDocument: 'after', projection: projectionWithoutLog }).lean<JobDocument>();
+      this.#model
+        .findOneAndUpdate(query, update, { returnDocument: 'after', projection: projectionWithoutLog })
+        .lean<JobDocument>();
     let doc = await write();
     if (doc === null && isAppending) {
       // Several processes may have written before any of them trimmed the log. After trimming, the condition on the length holds

@@ -50,7 +50,9 @@ function checkList<T>(
 ): T[] | undefined {
   const invalidValue = values?.find((value) => !isAllowed(value));
   if (invalidValue !== undefined) {
-    throw new BadParameterError(`Parameter ${name} must be a JSON array of ${kind}; it contains ${JSON.stringify(invalidValue)}.`);
+    throw new BadParameterError(
+      `Parameter ${name} must be a JSON array of ${kind}; it contains ${JSON.stringify(invalidValue)}.`,
+    );
   }
   return values as T[] | undefined;
 }

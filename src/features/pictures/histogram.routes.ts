@@ -82,7 +82,18 @@ const histogram = defineRoute({
     const { query, authorized: item, caller, headers, signal } = input;
     const { pictures, keptFiles } = services.queues;
     const enqueueRendering = enqueueFor(pictures, input);
-    const { cache, rangeMin, rangeMax, roundRange, bins, density, threshold, frame: frameIndex, style, ...regionAndZQuery } = query;
+    const {
+      cache,
+      rangeMin,
+      rangeMax,
+      roundRange,
+      bins,
+      density,
+      threshold,
+      frame: frameIndex,
+      style,
+      ...regionAndZQuery
+    } = query;
     const { zProject, zFrom, zTo, ...regionQuery } = regionAndZQuery;
     const hasSize = [regionQuery.width, regionQuery.height, regionQuery.magnification, regionQuery.mm_x, regionQuery.mm_y].some(
       (value) => value !== undefined,

@@ -172,7 +172,10 @@ export async function startCacheJob(
 ): Promise<{ scheduledJob?: string }> {
   const [firstSpec] = missingSpecs;
   if (firstSpec === undefined) return {};
-  const fileCount = Math.max(1, Math.min(maxScheduledFiles, Math.floor(maxScheduledCharacters / keyOfJobFile(kind, firstSpec).length)));
+  const fileCount = Math.max(
+    1,
+    Math.min(maxScheduledFiles, Math.floor(maxScheduledCharacters / keyOfJobFile(kind, firstSpec).length)),
+  );
   const job = await runner.create(cacheJobNames[kind], newCacheJob(item.id, missingSpecs.slice(0, fileCount), userId));
   await runner.start(job);
   return { scheduledJob: job.id };

@@ -14,7 +14,8 @@ export function toChunkBytes({ data, width, height, bands, dtype }: Raster, band
   const targetSamples = bitsOf(chunk);
   if (bands === 1 && width === side) targetSamples.set(sourceSamples.subarray(0, width * Math.min(height, side)));
   else {
-    for (let row = 0; row < height; row += 1) copyBand(targetSamples, row * side, sourceSamples, { start: row * width * bands + band, bands, width });
+    for (let row = 0; row < height; row += 1)
+      copyBand(targetSamples, row * side, sourceSamples, { start: row * width * bands + band, bands, width });
   }
   return new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength) as Uint8Array<ArrayBuffer>;
 }

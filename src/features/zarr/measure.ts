@@ -48,7 +48,8 @@ export async function measureImage(image: ArrayImage, populatedLevels: readonly 
     const frameBand = image.frameBandAt({ t: 0, c, z: defaultZ }) ?? image.frameBandAt({ t: 0, c, z: 0 });
     let window: [number, number] | null = null;
     if (frameBand !== null && Math.floor(c / metadata.bandCount) < maxMeasuredChannels && (!isColor || codec === null)) {
-      if (frameBand.frame !== sampledFrame) samples = await read({ ...coarseRegion, frame: frameBand.frame }).catch(nullIfCorrupt);
+      if (frameBand.frame !== sampledFrame)
+        samples = await read({ ...coarseRegion, frame: frameBand.frame }).catch(nullIfCorrupt);
       sampledFrame = frameBand.frame;
       if (samples === null) {
         channels.push(omeroChannelOf(image, c, null));

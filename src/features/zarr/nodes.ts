@@ -115,7 +115,9 @@ export function documentOf(
   if (version === 3) {
     if (!listsNodes) return documentInVersion3(node);
     const metadata = Object.fromEntries(
-      [...consolidated].filter(([nodePath]) => nodePath !== '').map(([nodePath, listedNode]) => [nodePath, documentInVersion3(listedNode)]),
+      [...consolidated]
+        .filter(([nodePath]) => nodePath !== '')
+        .map(([nodePath, listedNode]) => [nodePath, documentInVersion3(listedNode)]),
     );
     return { ...documentInVersion3(node), consolidated_metadata: { kind: 'inline', must_understand: false, metadata } };
   }

@@ -44,7 +44,13 @@ export class ZarrFolders {
       const listedItem = items[index];
       if (listedItem === undefined) throw noSuchKeyError();
       const item = await images.load(listedItem.id, caller);
-      return zarrImages.answerImageKey(item, await zarrImages.loadLayout(item, remainingSegments, request), 0, remainingSegments, request);
+      return zarrImages.answerImageKey(
+        item,
+        await zarrImages.loadLayout(item, remainingSegments, request),
+        0,
+        remainingSegments,
+        request,
+      );
     }
     if (segments.join('/') === 'OME/METADATA.ome.xml') {
       return replyWithText(request, writeOmeXml(await this.#describeImages(items, request)), 'application/xml');

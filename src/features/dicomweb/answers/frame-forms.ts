@@ -44,7 +44,11 @@ export interface FrameForm {
  * @param isSingle whether a single frame is requested.
  * @throws LargeImageError `not-acceptable`
  */
-export function chooseFrameForm(acceptedTypes: readonly AcceptedType[], syntaxes: readonly string[], isSingle: boolean): FrameForm {
+export function chooseFrameForm(
+  acceptedTypes: readonly AcceptedType[],
+  syntaxes: readonly string[],
+  isSingle: boolean,
+): FrameForm {
   for (const { type, isMultipart, syntax: acceptedSyntax } of acceptedTypes) {
     const acceptsAnything = type === '*/*';
     // By the standard, frames are sent as parts. A media type that is not multipart requests a single frame without parts.
@@ -55,7 +59,9 @@ export function chooseFrameForm(acceptedTypes: readonly AcceptedType[], syntaxes
     const mediaType = frameMediaType(syntax);
     return { syntax, type: mediaType, typeParameter: type.includes('*') ? mediaType : type, isMultipart: isSentAsParts };
   }
-  const availableForms = syntaxes.map((syntax) => `multipart/related; type="${frameMediaType(syntax)}"; transfer-syntax=${syntax}`);
+  const availableForms = syntaxes.map(
+    (syntax) => `multipart/related; type="${frameMediaType(syntax)}"; transfer-syntax=${syntax}`,
+  );
   return throwNotAcceptable(isSingle ? 'The frame' : 'Several frames', availableForms);
 }
 

@@ -40,7 +40,8 @@ export async function* streamBytes(file: StreamedFile, start = 0, end = Infinity
   } finally {
     nextPiece?.catch(() => undefined);
   }
-  if (pieceStart < end && tail.length > 0) yield tail.subarray(Math.max(0, start - pieceStart), Math.min(tail.length, end - pieceStart));
+  if (pieceStart < end && tail.length > 0)
+    yield tail.subarray(Math.max(0, start - pieceStart), Math.min(tail.length, end - pieceStart));
 }
 
 /** The last piece that starts at or before a position, in bytes after the head. */

@@ -78,5 +78,8 @@ export function matchesType(acceptedType: string, type: string): boolean {
 
 /** @throws LargeImageError `not-acceptable` */
 export function throwNotAcceptable(subject: string, availableForms: readonly string[]): never {
-  throw new LargeImageError('not-acceptable', `${subject} is not available in an accepted form. Available: ${availableForms.join(', ')}.`);
+  throw new LargeImageError(
+    'not-acceptable',
+    `${subject} is not available in an accepted form. Available: ${availableForms.join(', ')}.`,
+  );
 }

@@ -175,7 +175,8 @@ async function storedLevelOfAllPlanes(
   for (const frame of positions.flatMap(({ frames }) => frames)) {
     const planeLevel = (await source.storedLevel?.({ level, frame }, signal && { signal })) ?? null;
     firstPlaneLevel ??= planeLevel;
-    if (planeLevel === null || planeLevel.encoding !== firstPlaneLevel?.encoding || planeLevel.colors !== firstPlaneLevel.colors) return null;
+    if (planeLevel === null || planeLevel.encoding !== firstPlaneLevel?.encoding || planeLevel.colors !== firstPlaneLevel.colors)
+      return null;
     if (isSliceOver()) await nextSlice(signal);
   }
   return firstPlaneLevel;

@@ -283,7 +283,11 @@ function opticalPathItems(facts: ImageFacts, plan: InstancePlan, profile: Uint8A
 
 function illuminationColor({ color }: OpticalPath, isBrightfield: boolean): Attributes {
   if (isBrightfield || color === null) return codeItem('414298005', 'SCT', 'Full Spectrum');
-  const [red, green, blue] = [1, 3, 5].map((start) => Number.parseInt(color.slice(start, start + 2), 16)) as [number, number, number];
+  const [red, green, blue] = [1, 3, 5].map((start) => Number.parseInt(color.slice(start, start + 2), 16)) as [
+    number,
+    number,
+    number,
+  ];
   const brightest = Math.max(red, green, blue);
   if (brightest === blue && blue > red && blue > green) return codeItem('405738005', 'SCT', 'Blue');
   if (brightest === green && green > red) return codeItem('371246006', 'SCT', 'Green');

@@ -63,7 +63,11 @@ function isInRange(text: string, pattern: string): boolean {
   const textWithoutColons = text.replaceAll(':', '');
   const [from = '', to] = pattern.replaceAll(':', '').split('-');
   if (to === undefined) return textWithoutColons === from;
-  return textWithoutColons !== '' && (from === '' || textWithoutColons >= from) && (to === '' || textWithoutColons.slice(0, to.length) <= to);
+  return (
+    textWithoutColons !== '' &&
+    (from === '' || textWithoutColons >= from) &&
+    (to === '' || textWithoutColons.slice(0, to.length) <= to)
+  );
 }
 
 /** Whether a text matches a pattern of `*` and `?`. The running time is at most proportional to the product of both lengths. */

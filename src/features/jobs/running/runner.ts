@@ -98,7 +98,8 @@ export class JobRunner implements JobStarter {
     if (this.#definitions.has(name)) throw new Error(`A job "${name}" is already defined.`);
     const queues = this.#handlers.map((handler) => this.#queueName(name, handler));
     const duplicateName = queues.find((queue) => this.#agenda.definitions[queue] !== undefined);
-    if (duplicateName !== undefined) throw new Error(`Agenda already has a job "${duplicateName}": give this runner another prefix.`);
+    if (duplicateName !== undefined)
+      throw new Error(`Agenda already has a job "${duplicateName}": give this runner another prefix.`);
     // The cast is safe: `run` gets only data from the `parse` of the same definition.
     this.#definitions.set(name, definition as JobDefinition<unknown>);
     if (this.#definitions.size === 1) this.#startSweeping();
@@ -144,7 +145,8 @@ export class JobRunner implements JobStarter {
     if (currentJob?.status === jobStatus.inactive) {
       currentJob = (await this.#jobs.change(currentJob, {}, { status: jobStatus.queued })) ?? (await this.#jobs.find(job.id));
     }
-    if (currentJob?.run == null || currentJob.run.owner !== null || !startableStatuses.includes(currentJob.status)) return currentJob;
+    if (currentJob?.run == null || currentJob.run.owner !== null || !startableStatuses.includes(currentJob.status))
+      return currentJob;
     const handler = isWorkerHandler(currentJob.handler) ? 'worker' : 'local';
     announceStep('job:queued');
     const entry = await this.#agenda.now<QueueData>(this.#queueName(currentJob.run.task, handler), { jobId: currentJob.id });
@@ -153,7 +155,8 @@ export class JobRunner implements JobStarter {
     const changes = { ticket, starter: processName() };
     // If a process has already started the job, its queue entry need not be stored.
     return (
-      (await this.#jobs.change(currentJob, { workingProcess: null, ticket: currentJob.run.ticket }, changes)) ?? this.#jobs.find(job.id)
+      (await this.#jobs.change(currentJob, { workingProcess: null, ticket: currentJob.run.ticket }, changes)) ??
+      this.#jobs.find(job.id)
     );
   }
 
@@ -273,7 +276,10 @@ export class JobRunner implements JobStarter {
       const queueCounts = countsByQueue?.[name];
       const definition = this.#agenda.definitions[name];
       if (queueCounts === undefined || definition === undefined) continue;
-      const leakedSlots = Math.max(0, queueCounts.locked - queueCounts.running - waitingEntries.filter((entry) => entry.name === name).length);
+      const leakedSlots = Math.max(
+        0,
+        queueCounts.locked - queueCounts.running - waitingEntries.filter((entry) => entry.name === name).length,
+      );
       // A slot counts as lost only when it is missing in two checks, because an entry that moves from one list to the other is in
       // neither list for a moment.
       definition.lockLimit = queue.concurrency + Math.min(leakedSlots, queue.leakedSlots);
@@ -297,7 +303,9 @@ export class JobRunner implements JobStarter {
     try {
       for (let idleCheckCount = 0; idleCheckCount < 2 && this.#agenda.isActiveJobProcessor() && Date.now() < deadline;) {
         const { jobStatus: countsByQueue } = await this.#agenda.getRunningStats();
-        idleCheckCount = [...this.#queues.keys()].every((name) => (countsByQueue?.[name]?.locked ?? 0) === 0) ? idleCheckCount + 1 : 0;
+        idleCheckCount = [...this.#queues.keys()].every((name) => (countsByQueue?.[name]?.locked ?? 0) === 0)
+          ? idleCheckCount + 1
+          : 0;
         await waitAtMost(50);
       }
     } catch (err) {

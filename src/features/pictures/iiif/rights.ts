@@ -9,7 +9,9 @@ const rightsUriPattern =
 export function rightsOf(metadata: unknown): { rights?: string; attribution?: string } {
   if (typeof metadata !== 'object' || metadata === null) return {};
   const { rights, license, attribution } = metadata as Record<string, unknown>;
-  const statementAddress = [rights, license].find((value): value is string => typeof value === 'string' && rightsUriPattern.test(value));
+  const statementAddress = [rights, license].find(
+    (value): value is string => typeof value === 'string' && rightsUriPattern.test(value),
+  );
   return {
     // IIIF requires the addresses with http and without www, as the publishers of the statements define them.
     ...(statementAddress !== undefined && { rights: statementAddress.replace(/^https?:\/\/(www\.)?/i, 'http://') }),
