@@ -78,7 +78,7 @@ const checks: {
 } = {
   cache_backend: {
     description:
-      'Where encoded tiles are cached; `"none"`: nowhere. None without quotes means `"memory"`, and so does `"python"`, as in files for Girder’s large_image.',
+      'Where encoded tiles are cached; `"none"`: nowhere. None without quotes means `"memory"`. So does `"python"`, a value in files for Girder’s large_image.',
     allowed: '"memory", "redis", "none" or None',
     read: (value) => {
       if (value === null) return null;

@@ -228,7 +228,11 @@ export function settingDefinitions(
     booleanSetting('show_viewer', true, 'Show a viewer on item pages in Girder’s web client.'),
     defaultViewer,
     autoSet,
-    countSetting('max_thumbnail_files', 10, 'Maximum number of cached thumbnail files per item; 0 keeps none.'),
+    countSetting(
+      'max_thumbnail_files',
+      10,
+      'Maximum number of cached pictures per item and kind (thumbnail, label, macro, …); 0 keeps none.',
+    ),
     countSetting(
       'max_small_image_size',
       defaults.max_small_image_size,
@@ -244,7 +248,7 @@ export function settingDefinitions(
       ...booleanSetting(
         'annotation_cleanup',
         false,
-        'Remove old versions of annotations every hour: those over 30 days old, except the 10 most recent of each annotation, and all versions of annotations whose item no longer exists.',
+        'Remove old versions of annotations every hour: those over 30 days old, except the 10 most recent of each annotation. Also remove all versions of annotations whose item no longer exists.',
       ),
       public: false,
     },

@@ -73,7 +73,7 @@ export const environmentVariables = [
   [
     'CHECKSUMS',
     'on',
-    'Whether to read served files once in full, in the background, to notice changes anywhere in them, not only near their beginning and end: on or off.',
+    'on or off: whether to read served files once in full, in the background. This notices changes anywhere in them, not only near their beginning and end.',
   ],
   ['BRAND', '', 'Product name in the API, one word. Clients made for Girder need `girder`.'],
   [

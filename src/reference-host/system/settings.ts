@@ -224,7 +224,7 @@ export const coreSettingDefinitions = [
     'core.sign_in_failures_per_login',
     100,
     'an integer; 0 for no limit',
-    'Maximum number of wrong passwords for one login, in total from all networks, except those from which its user has signed in within the last 21 days.',
+    'Maximum number of wrong passwords for one login, in total from all networks. Networks from which its user has signed in within the last 21 days do not count.',
     countType,
   ),
   defineSetting(
@@ -332,7 +332,7 @@ export const coreSettingDefinitions = [
     'core.add_to_group_policy',
     'never',
     'never, yesadmin or yesmod',
-    'Whether group administrators (yesadmin), or moderators too (yesmod), can add members without inviting them.',
+    'Who can add members to a group without inviting them, in addition to site administrators: nobody (never), its administrators (yesadmin), or its moderators too (yesmod).',
     createEnumType('never', 'yesadmin', 'yesmod'),
   ),
   defineSetting(

@@ -63,7 +63,7 @@ export const settingDescriptions: Record<string, string> = {
   'large_image.default_viewer': 'Viewer, den Girders Webclient zuerst zeigt.',
   'large_image.auto_set':
     'Hochgeladene Dateien mit bekannter Endung oder bekanntem Typ automatisch zu großen Bildern machen; `all` versucht es mit jeder Datei.',
-  'large_image.max_thumbnail_files': 'Höchstzahl der Vorschaubilder im Cache je Objekt; 0 bewahrt keine auf.',
+  'large_image.max_thumbnail_files': 'Höchstzahl der Bilder im Cache je Objekt und Art (Vorschaubild, Etikett, Makrobild, …); 0 bewahrt keine auf.',
   'large_image.max_small_image_size':
     'Größte Breite und Höhe in Pixeln, bis zu der ein Bild ohne Kacheln als eine einzige Kachel ausgeliefert wird.',
   'large_image.icc_correction':
@@ -71,7 +71,7 @@ export const settingDescriptions: Record<string, string> = {
   'large_image.annotation_history':
     'Frühere Versionen von Annotationen aufbewahren, damit gelöschte wiederhergestellt werden können.',
   'large_image.annotation_cleanup':
-    'Stündlich alte Versionen von Annotationen entfernen: solche, die älter als 30 Tage sind, außer den 10 neuesten jeder Annotation, und alle Versionen von Annotationen, deren Objekt es nicht mehr gibt.',
+    'Stündlich alte Versionen von Annotationen entfernen: solche, die älter als 30 Tage sind, außer den 10 neuesten jeder Annotation. Außerdem alle Versionen von Annotationen entfernen, deren Objekt es nicht mehr gibt.',
   'large_image.merge_dicom':
     'DICOM-Objekte einer Serie in einem Ordner zu einem Objekt zusammenfassen. Dateien eines Objekts bilden immer ein Bild.',
   'large_image.associated_images':
@@ -107,7 +107,7 @@ export const settingDescriptions: Record<string, string> = {
   'core.sign_in_window': 'Wie lange fehlgeschlagene Anmeldungen zählen, in Sekunden ab der ersten.',
   'core.sign_in_failures_per_login_and_address': 'Höchstzahl falscher Passwörter für einen Anmeldenamen aus einem Netzwerk.',
   'core.sign_in_failures_per_login':
-    'Höchstzahl falscher Passwörter für einen Anmeldenamen, insgesamt aus allen Netzwerken außer denen, aus denen sich die Person in den letzten 21 Tagen angemeldet hat.',
+    'Höchstzahl falscher Passwörter für einen Anmeldenamen, insgesamt aus allen Netzwerken. Netzwerke, aus denen sich die Person in den letzten 21 Tagen angemeldet hat, zählen nicht mit.',
   'core.sign_in_failures_per_address':
     'Höchstzahl falscher Passwörter (für beliebige Anmeldenamen) und falscher API-Schlüssel aus einem Netzwerk.',
   'core.email_verification':
@@ -133,7 +133,7 @@ export const settingDescriptions: Record<string, string> = {
     'Ohne Wirkung; wird angenommen, weil Web-Clients es senden. Was ohne Konto sichtbar ist, entscheiden die Berechtigungen.',
   'core.smtp.encryption': 'Ohne Wirkung; wird angenommen, weil Web-Clients es senden. Dieser Server verschickt keine E-Mails.',
   'core.add_to_group_policy':
-    'Ob Administratoren einer Gruppe (yesadmin) oder auch Moderatoren (yesmod) Mitglieder ohne Einladung aufnehmen dürfen.',
+    'Wer außer Administratoren des Servers Mitglieder ohne Einladung in eine Gruppe aufnehmen darf: niemand (never), ihre Administratoren (yesadmin) oder auch ihre Moderatoren (yesmod).',
   'core.trash_days': 'Wie lange Ordner und Objekte im Papierkorb bleiben, bevor sie endgültig gelöscht werden, in Tagen.',
   'core.enable_notification_stream':
     'Benachrichtigungen als Ereignisstrom anbieten. Beim Abschalten werden offene Ströme geschlossen.',
