@@ -63,7 +63,8 @@ export const settingDescriptions: Record<string, string> = {
   'large_image.default_viewer': 'Viewer, den Girders Webclient zuerst zeigt.',
   'large_image.auto_set':
     'Hochgeladene Dateien mit bekannter Endung oder bekanntem Typ automatisch zu großen Bildern machen; `all` versucht es mit jeder Datei.',
-  'large_image.max_thumbnail_files': 'Höchstzahl der Bilder im Cache je Objekt und Art (Vorschaubild, Etikett, Makrobild, …); 0 bewahrt keine auf.',
+  'large_image.max_thumbnail_files':
+    'Höchstzahl der Bilder im Cache je Objekt und Art (Vorschaubild, Etikett, Makrobild, …); 0 bewahrt keine auf.',
   'large_image.max_small_image_size':
     'Größte Breite und Höhe in Pixeln, bis zu der ein Bild ohne Kacheln als eine einzige Kachel ausgeliefert wird.',
   'large_image.icc_correction':
