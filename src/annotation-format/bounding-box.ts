@@ -4,7 +4,7 @@ import type { BoxElement, OverlayTransform } from './schema/common.js';
 import type { AnnotationElement } from './schema/document.js';
 import type { GridDataElement } from './schema/griddata.js';
 
-/** The box around an element in base-layer pixels, and its details; `_bbox` in the API has this form. */
+/** An element's bounding box in base-layer pixels, with the element's details. The API sends it as `_bbox`. */
 export interface BoundingBox {
   lowx: number;
   lowy: number;
@@ -24,8 +24,8 @@ export interface OverlaySize {
   height: number;
 }
 
-/** Half the side of the box around a point. */
-const pointMargin = 0.5;
+/** The box around a point is one pixel wide and high. */
+const pointHalfSide = 0.5;
 
 /** The smallest and largest x, y and z of an element. */
 interface Ranges {
@@ -60,7 +60,7 @@ function rangesOfPositions({ numbers, from, to }: Positions): Ranges {
   return { lowx, lowy, highx, highy, lowz, highz };
 }
 
-/** The tight box of a rotated rectangle or ellipse; `normal` is not considered. */
+/** The tight box of a rotated rectangle or ellipse. The element's `normal` is ignored. */
 function rangesOfBox({ type, center, width, height, rotation = 0 }: BoxElement & { type: string }): Ranges {
   const halfWidth = width / 2;
   const halfHeight = height / 2;
@@ -73,11 +73,11 @@ function rangesOfBox({ type, center, width, height, rotation = 0 }: BoxElement &
 }
 
 function rangesOfGrid({ origin = [0, 0, 0], dx = 1, dy = 1, gridWidth, values, interpretation }: GridDataElement): Ranges {
-  // A choropleth has a value for each cell. The others have a value for each grid line, and there is one more line than cells.
-  const extraLines = interpretation === 'choropleth' ? 0 : 1;
+  // A choropleth has a value for each cell. Other grids have a value for each grid point, so that n values span n - 1 cells.
+  const extraPoints = interpretation === 'choropleth' ? 0 : 1;
   const [x, y, z] = origin;
-  const endX = x + dx * (gridWidth - extraLines);
-  const endY = y + dy * (Math.ceil(values.length / gridWidth) - extraLines);
+  const endX = x + dx * (gridWidth - extraPoints);
+  const endY = y + dy * (Math.ceil(values.length / gridWidth) - extraPoints);
   return {
     lowx: Math.min(x, endX),
     highx: Math.max(x, endX),
@@ -120,7 +120,7 @@ function rangesOf(element: AnnotationElement, overlaySize: OverlaySize | null): 
     case 'circle':
       return rangesAround(element.center, element.radius, element.radius);
     case 'point':
-      return rangesAround(element.center, pointMargin, pointMargin);
+      return rangesAround(element.center, pointHalfSide, pointHalfSide);
     case 'griddata':
       return rangesOfGrid(element);
     case 'image':
@@ -132,8 +132,8 @@ function rangesOf(element: AnnotationElement, overlaySize: OverlaySize | null): 
 }
 
 /**
- * The bounding box of an element that passed validation. Line width, holes, the radius of heatmaps and `normal` are not considered.
- * Infinite coordinates and sizes become the largest finite number.
+ * The bounding box of an element that passed validation. Line width, holes, the radius of heatmaps and `normal` are ignored.
+ * Infinite coordinates and sizes are clamped to finite numbers.
  *
  * @param overlaySize size of the large image that an image or pixelmap shows; `null` (unknown) gives a box of zeros.
  */
@@ -167,7 +167,7 @@ function makeFinite(box: BoundingBox): BoundingBox {
   return { ...box, lowx, lowy, highx, highy, size: clampToFinite(Math.hypot(highx - lowx, highy - lowy)) };
 }
 
-/** The box around two boxes; `b` if `a` is `null`. Its `details` is the sum of both. */
+/** The box around `a` and `b`, or `b` if `a` is `null`. The `details` of `a` and `b` are added. */
 export function unionBox(a: BoundingBox | null, b: BoundingBox): BoundingBox {
   if (a === null) return b;
   const union = {

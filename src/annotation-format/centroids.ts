@@ -4,13 +4,13 @@ import type { PolylineElement } from './schema/polyline.js';
 /** Bytes of one centroid record. */
 export const centroidBytes = 28;
 
-/** `_elementQuery.propskeys`: the members of each row of `props`. */
+/** The names of the entries in each row of `_elementQuery.props`. The API sends them as `_elementQuery.propskeys`. */
 export const centroidPropKeys = ['type', 'fillColor', 'lineColor', 'lineWidth', 'closed'] as const;
 
 /** One row of `_elementQuery.props`, in the order of {@link centroidPropKeys}. */
 export type CentroidProps = [type: string, fillColor: string, lineColor: string, lineWidth: number, closed: boolean | null];
 
-/** The distinct appearances of elements, in first-seen order. A record refers to a row by its index. */
+/** The distinct appearances of elements, in first-seen order. A centroid record refers to a row by its index. */
 export class CentroidPropTable {
   readonly rows: CentroidProps[] = [];
   readonly #indices = new Map<string, number>();
@@ -32,18 +32,18 @@ export class CentroidPropTable {
 }
 
 /**
- * The JSON text of a record before and after its elements. The centroids are sent between these texts, separated by zero bytes, which
- * JSON text never contains.
+ * The JSON text of a response before and after the elements of its annotation. The centroids are sent between these texts, separated by
+ * zero bytes, which JSON text never contains.
  *
- * @param head the parts of the record: `record` is all of it except its `annotation`; `annotation` is all of that except its `elements`;
- * `elementQuery` becomes `_elementQuery`.
+ * @param head the members of the response: `record` has all except `annotation` and `_elementQuery`; `annotation` has all members of the
+ * annotation except `elements`; `elementQuery` becomes `_elementQuery`.
  */
 export function textAroundCentroids(head: {
   record: Readonly<Record<string, unknown>>;
   annotation: Readonly<Record<string, unknown>>;
   elementQuery: Readonly<Record<string, unknown>>;
 }): { before: string; after: string } {
-  // Both texts are built directly. Searching the complete text for the list of elements might find another list, inside attributes.
+  // Both texts are built directly, because a search for `"elements": [` in the complete text might find that text inside attributes.
   const record = JSON.stringify(head.record).slice(0, -1);
   const annotation = JSON.stringify(head.annotation).slice(0, -1);
   const commaAfter = (text: string) => (text === '{' ? '' : ', ');

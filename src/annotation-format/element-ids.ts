@@ -1,7 +1,6 @@
 /** Number of 32-bit words in an id. */
 const wordsPerId = 3;
-/** Number of ids for which the first table has slots. */
-const initialSlots = 1024;
+const initialSlotCount = 1024;
 /** The table grows when more than this share of its slots is in use. */
 const maxLoad = 0.6;
 
@@ -17,14 +16,14 @@ function parseHexWord(id: string, start: number): number {
 }
 
 /**
- * A set of element ids (24 lowercase hexadecimal digits) in a flat table without an object for each id. With free slots, a million
+ * A set of element ids (24 lowercase hexadecimal digits) in a flat table without an object for each id. Including free slots, a million
  * ids take 25 to 50 MB.
  */
 export class ElementIds {
-  #table = new Uint32Array(initialSlots * wordsPerId);
-  #slotCount = initialSlots;
+  #table = new Uint32Array(initialSlotCount * wordsPerId);
+  #slotCount = initialSlotCount;
   #size = 0;
-  // All zeros marks a free slot, so the id of 24 zeros is stored separately.
+  // A slot with only zeros is free, so the id of 24 zeros is stored separately.
   #hasZeroId = false;
 
   /** Number of ids in the set. */
@@ -72,13 +71,13 @@ export class ElementIds {
   }
 
   #grow(): void {
-    const old = this.#table;
+    const oldTable = this.#table;
     this.#slotCount *= 2;
     this.#table = new Uint32Array(this.#slotCount * wordsPerId);
-    for (let at = 0; at < old.length; at += wordsPerId) {
-      const word0 = old[at] as number;
-      const word1 = old[at + 1] as number;
-      const word2 = old[at + 2] as number;
+    for (let at = 0; at < oldTable.length; at += wordsPerId) {
+      const word0 = oldTable[at] as number;
+      const word1 = oldTable[at + 1] as number;
+      const word2 = oldTable[at + 2] as number;
       if (word0 !== 0 || word1 !== 0 || word2 !== 0) this.#insert(word0, word1, word2);
     }
   }

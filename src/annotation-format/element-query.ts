@@ -15,7 +15,7 @@ export interface BoxCondition {
 export interface ElementQuery {
   /** Conditions from region and size parameters. All of them must be met. */
   conditions: readonly BoxCondition[];
-  /** Stored field (`_id`, `bbox.size`, `element.type`) and direction. */
+  /** Stored field, such as `_id`, `bbox.size` or `element.type`, and direction. */
   sort: readonly [field: string, direction: 1 | -1];
   /** Number of matching elements to skip. */
   offset: number;
@@ -31,11 +31,11 @@ export interface ElementQuery {
   includesOrders: boolean;
 }
 
-/** Maximum number of elements whose positions are returned, because they are kept until the end of the response. */
-const maxOrders = 100_000;
+/** Maximum `limit` of a query that returns `orders`, because these are kept in memory until the end of the response. */
+const maxLimitWithOrders = 100_000;
 
 /**
- * Region and size parameters, each with the box field it is compared with. Parameters with `$gte` are ignored at 0 and below.
+ * Region and size parameters, each with the box field it is compared with. A parameter with `$gte` is ignored if its value is 0 or less.
  */
 const boxParameters = {
   left: { field: 'highx', operator: '$gte' },
@@ -83,7 +83,7 @@ function parseDirection(parameters: RequestParameters): 1 | -1 {
   throw new BadParameterError(`Invalid value for sortdir: "${parameters.sortdir}". Allowed values: 1, -1.`);
 }
 
-/** A path of plain names; stored fields have no other names. */
+/** A dotted path of plain names, as every stored field has. */
 const storedFieldPattern = /^[A-Za-z_]\w*(\.\w+){0,8}$/;
 
 function parseSort(parameters: RequestParameters): ElementQuery['sort'] {
@@ -122,7 +122,8 @@ export function parseElementQuery(parameters: RequestParameters): ElementQuery {
     minElements: parseCount(parameters, 'minElements'),
     asCentroids: centroids,
     includesBoxes: parseFlag(parameters, 'bbox') && !centroids,
-    includesOrders: parseFlag(parameters, 'orders') && !centroids && sort[0] === '_id' && limit > 0 && limit <= maxOrders,
+    includesOrders:
+      parseFlag(parameters, 'orders') && !centroids && sort[0] === '_id' && limit > 0 && limit <= maxLimitWithOrders,
   };
 }
 
@@ -134,13 +135,13 @@ export function matchesConditions(box: BoundingBox, conditions: readonly BoxCond
   return true;
 }
 
-/** Whether an element in this box may satisfy all conditions. @param union the box around many elements; none of them is larger than its `size`. */
+/** Whether one of the elements in a box may satisfy all conditions. @param union the box around all of these elements. */
 export function mayMatchWithin(union: BoundingBox, conditions: readonly BoxCondition[]): boolean {
-  // Conditions with `$gte` compare upper limits and sizes, and conditions with `$lt` lower limits. If any element satisfies one, so does the union.
+  // `$gte` compares upper bounds and sizes, which are largest in the union. `$lt` compares lower bounds, which are smallest in the union.
   return matchesConditions(union, conditions);
 }
 
-/** `_elementQuery.filter`: the conditions as a stored query. */
+/** The conditions as a database query, which the API sends as `_elementQuery.filter`. */
 export function filterEcho(query: ElementQuery, annotationId: string, version: number): Record<string, unknown> {
   const filter: Record<string, unknown> = { annotationId, _version: version };
   for (const { field, operator, value } of query.conditions) filter[`bbox.${field}`] = { [operator]: value };
@@ -148,8 +149,8 @@ export function filterEcho(query: ElementQuery, annotationId: string, version: n
 }
 
 /**
- * Maximum number of elements that can be sent: `limit`, or with `maxDetails` also `max(maxDetails, minElements)`, if that is smaller.
- * `Infinity` means no limit.
+ * Maximum number of elements that can be sent. This is `limit`, or, if `maxDetails` is set, the smaller of `limit` and
+ * `max(maxDetails, minElements)`. `Infinity` means no limit.
  */
 export function maxElements({ limit, maxDetails, minElements }: ElementQuery): number {
   const byDetails = maxDetails > 0 ? Math.max(maxDetails, minElements) : Infinity;
@@ -196,7 +197,7 @@ export interface ElementResponse {
   budget: ElementBudget;
   /** Box around the elements sent; `null` if there are none. */
   box?: BoundingBox | null;
-  /** Positions of the elements sent, if the query requests them. */
+  /** Positions of the sent elements among all elements of the version, if the query requests them. */
   orders?: readonly number[];
 }
 

@@ -54,11 +54,11 @@ function compileNumberCheck(schema: Schema): Check {
     (!isInteger || Number.isInteger(value));
 }
 
-/** Maximum length in characters of a text that a check remembers as matching. */
+/** Maximum length, in characters, of a text that a check remembers as matching. */
 const maxRememberedLength = 63;
 /**
- * Maximum number of distinct texts that a check remembers as matching. An annotation has few colors, and looking one up is faster than
- * matching it again.
+ * Maximum number of distinct texts that a check remembers as matching. An annotation has few colors, and looking up a color is faster
+ * than matching it again.
  */
 const maxRememberedTexts = 256;
 
@@ -67,12 +67,12 @@ function compileStringCheck(schema: Schema): Check {
   if (Array.isArray(schema.enum)) return (value) => typeof value === 'string' && (schema.enum as unknown[]).includes(value);
   if (typeof schema.pattern !== 'string') return (value) => typeof value === 'string';
   const pattern = new RegExp(schema.pattern, 'u');
-  const matched = new Set<string>();
+  const matchingTexts = new Set<string>();
   return (value) => {
     if (typeof value !== 'string') return false;
-    if (matched.has(value)) return true;
+    if (matchingTexts.has(value)) return true;
     if (!pattern.test(value)) return false;
-    if (matched.size < maxRememberedTexts && value.length <= maxRememberedLength) matched.add(value);
+    if (matchingTexts.size < maxRememberedTexts && value.length <= maxRememberedLength) matchingTexts.add(value);
     return true;
   };
 }
@@ -97,8 +97,8 @@ function compileObjectCheck(schema: Schema): Check {
 
 /**
  * Compiles an element schema to a function that only says whether a value fits, without allocating memory. If a value does not fit, the
- * validator of the schema finds the error. Only the keywords that the element schemas use are supported; a test compares the function
- * with the validator.
+ * slower validator of the schema finds the error. Only the keywords that the element schemas use are supported. A test compares the
+ * function with the validator.
  *
  * @throws Error if a schema uses an unsupported type.
  */

@@ -94,8 +94,8 @@ function measurePolygon(rings: readonly Positions[]): Measures {
 }
 
 /**
- * Returns the area rounded to five decimals, if the difference is only a rounding error; otherwise the area itself. Areas from coordinates
- * with two decimals have at most five, and rounded ones take half as many bytes in columns.
+ * Returns the area rounded to five decimals if this changes it by no more than a rounding error, otherwise the area itself. Coordinates
+ * with two decimals give areas with at most five, and the rounded area takes half as many bytes in a column of numbers.
  */
 function roundedArea(area: number, { originX, originY, length: perimeter }: SideSums): number {
   const rounded = Math.round(area * 1e5) / 1e5;
@@ -103,7 +103,10 @@ function roundedArea(area: number, { originX, originY, length: perimeter }: Side
   return Math.abs(area - rounded) <= maxError ? rounded : area;
 }
 
-/** Ramanujan's second approximation, from the half axes. It is off by less than 0.04% for any ellipse that is not almost a line. */
+/**
+ * The perimeter of an ellipse with the half axes `a` and `b`, by Ramanujan's second approximation. It is off by less than 0.04% for any
+ * ellipse that is not almost a line.
+ */
 function ellipsePerimeter(a: number, b: number): number {
   const h = ((a - b) / (a + b || 1)) ** 2;
   return Math.PI * (a + b) * (1 + (3 * h) / (10 + Math.sqrt(4 - 3 * h)));
@@ -114,7 +117,7 @@ export function measureOutline(line: Positions, isClosed: boolean, holes: readon
   return isClosed && line.to - line.from >= 9 ? measurePolygon([line, ...holes]) : measureLine(line);
 }
 
-/** Measures an element that passed validation. Holes are subtracted from the area; `normal` is not considered. */
+/** Measures an element that passed validation. Holes are subtracted from the area. The element's `normal` is ignored. */
 export function measure(element: AnnotationElement, box: BoundingBox): Measures {
   switch (element.type) {
     case 'arrow':

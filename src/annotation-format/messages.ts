@@ -16,8 +16,8 @@ export function patchSchemaError(detail: string): InvalidError {
 }
 
 /**
- * Adds the number of the entry in a list of annotations to an error. The beginning of the message, which existing clients expect, is
- * kept. Errors of other types are returned unchanged.
+ * Returns an error whose message names the annotation by its index in a list. The message still begins as existing clients expect. An
+ * error that is not a {@link BadParameterError} is returned unchanged.
  */
 export function addEntryNumber(error: unknown, index: number): unknown {
   if (!(error instanceof BadParameterError)) return error;
@@ -32,7 +32,7 @@ export function addEntryNumber(error: unknown, index: number): unknown {
 /** Beginning of the message if two elements have the same id. */
 export const idsNotUniqueMessage = 'Annotation Element IDs are not unique';
 
-/** Maximum number of characters of a refused text to repeat in a message. */
+/** Maximum number of characters of a refused text that a message quotes. */
 const maxQuotedCharacters = 60;
 
 /** Describes a value in messages. Long texts are cut; long lists and objects are only named. */
@@ -82,7 +82,10 @@ function sizeRule(schema: Record<string, unknown>): string {
   return minItems === undefined ? `at most ${Number(maxItems)}` : `at least ${Number(minItems)}`;
 }
 
-/** Describes a schema error: where it is, what is required, and what was sent. @param subject name of the element; empty for the document. */
+/**
+ * Describes a schema error: where it is, what is required, and what was sent.
+ * @param subject the element or field that was checked; empty for the document
+ */
 export function describeSchemaError(error: ErrorObject, subject: string): string {
   const path = `${subject}${pathText(error.instancePath)}`;
   const location = path.replace(/^\./, '') || 'document';

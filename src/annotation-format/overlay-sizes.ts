@@ -10,14 +10,17 @@ export class KnownOverlaySizes {
   readonly #field: string;
   readonly #sizes: Map<string, OverlaySize | null>;
 
-  /** @param known sizes that need not be looked up. */
+  /**
+   * @param brand the host's brand. The overlays' field for the id of an item is named after the brand.
+   * @param knownSizes sizes that need not be looked up.
+   */
   constructor(
     brand: string,
     private readonly findOverlaySize: FindOverlaySize,
-    known: Iterable<[itemId: string, size: OverlaySize | null]> = [],
+    knownSizes: Iterable<[itemId: string, size: OverlaySize | null]> = [],
   ) {
     this.#field = itemField(brand);
-    this.#sizes = new Map(known);
+    this.#sizes = new Map(knownSizes);
   }
 
   /** Whether {@link loadSize} must be called before {@link sizeOf}. */
@@ -30,18 +33,18 @@ export class KnownOverlaySizes {
     if (!this.#sizes.has(itemId)) this.#sizes.set(itemId, await this.findOverlaySize(itemId));
   }
 
-  /** Ids of the items whose sizes are known or were looked up. */
+  /** Ids of the items whose sizes were passed to the constructor or looked up. */
   itemIds(): Iterable<string> {
     return this.#sizes.keys();
   }
 
-  /** Size of the image that an element shows; `null` if it is unknown, or the element shows none. */
+  /** Size of the image that an element shows; `null` if the size is unknown or the element shows no image. */
   sizeOf(element: AnnotationElement): OverlaySize | null {
     return isOverlay(element) ? (this.#sizes.get(this.#itemIdOf(element)) ?? null) : null;
   }
 
   #itemIdOf(element: AnnotationElement): string {
-    // The schema requires the field of the brand on overlays.
+    // The schema requires this field in every overlay.
     return String((element as unknown as Record<string, unknown>)[this.#field]);
   }
 }

@@ -2,9 +2,11 @@ import { InvalidError } from '../errors.js';
 
 type JsonObject = Record<string, unknown>;
 
-/** An annotation as a patch sees it: the document without its elements, and the elements named by {@link patchedElementIds}. */
+/** The parts of an annotation that a patch can change. */
 export interface PatchTarget {
+  /** The document without its elements. */
   head: Readonly<JsonObject>;
+  /** At least the elements whose ids {@link patchedElementIds} returns, if they exist. */
   elements: ReadonlyMap<string, Readonly<JsonObject>>;
 }
 
@@ -30,7 +32,7 @@ export interface PatchOperation {
   op: 'add' | 'replace' | 'remove';
   /** As sent, without leading and trailing slashes. */
   path: string;
-  /** Lower-case id of the element that it changes; `null` for the document. */
+  /** Lower-case id of the element that the operation changes; `null` if it changes the document. */
   elementId: string | null;
   /** Path below the element or document; empty for a whole element. */
   keys: readonly string[];
@@ -69,8 +71,8 @@ function parseOperation(entry: unknown): PatchOperation {
 /**
  * Parses the body of a PATCH.
  *
- * @throws InvalidError, with the messages that existing clients expect, for an entry without op or path, an unknown op, an add or
- * replace without value, or a path that is not supported; or for more operations or parts of a path than the limits.
+ * @throws InvalidError if an operation is incomplete or not supported, or if the patch exceeds a limit. The messages for operations are
+ * the ones that existing clients expect.
  */
 export function parsePatch(body: unknown): PatchOperation[] {
   if (Array.isArray(body)) {
@@ -107,11 +109,14 @@ function alreadyExistsError(subject: string): InvalidError {
  */
 const maxMovedEntries = 200_000_000;
 
-/** Applies operations inside objects and lists. Copies each container on the path of an operation once, and keeps all others. */
+/**
+ * Applies operations inside objects and lists. Copies each container on the path of an operation once. All other containers stay the same
+ * objects.
+ */
 class ContainerEditor {
-  /** Copies made by this patch, which are changed in place. */
+  /** Copies that this patch has made. Further operations change them in place. */
   readonly #copies = new WeakSet<object>();
-  #movedEntries = 0;
+  #movedEntryCount = 0;
 
   /**
    * Applies an operation to the value at `keys` below a container.
@@ -161,8 +166,9 @@ class ContainerEditor {
     const index = parseIndex(key, operation);
     if (op === 'remove') {
       if (index >= array.length) throw missingPathError(path);
-      this.#movedEntries += array.length - index;
-      if (this.#movedEntries > maxMovedEntries) throw new InvalidError('patch removes too many entries of long lists one by one');
+      this.#movedEntryCount += array.length - index;
+      if (this.#movedEntryCount > maxMovedEntries)
+        throw new InvalidError('patch removes too many entries of long lists one by one');
       const copy = this.#copyOfArray(array);
       copy.splice(index, 1);
       return copy;
@@ -204,7 +210,7 @@ function changeHead(head: Readonly<JsonObject>, operation: PatchOperation, edito
   return editor.changeMember(head, key, op === 'add' ? { ...operation, op: 'replace' } : operation);
 }
 
-/** Applies operations to elements. Keeps their current values, and the order of the elements that were added at the end. */
+/** Applies operations to elements. Tracks the elements' current values and the order of added elements. */
 class ElementEdits {
   readonly #currentById: Map<string, JsonObject | null>;
   readonly #appendedIds = new Set<string>();
@@ -222,7 +228,7 @@ class ElementEdits {
     const element = this.#currentById.get(id) ?? null;
     if (keys.length > 0) {
       if (element === null) throw missingPathError(path);
-      // Elements are found by id, so another id would mean another element.
+      // An element keeps its id, because elements are identified by their ids.
       if (keys.length === 1 && keys[0] === 'id') throw new InvalidError(`Cannot ${op} ${path}`);
       // An element is an object, and for an object the editor returns an object.
       this.#set(id, this.editor.changeAt(element, keys, operation) as JsonObject);

@@ -1,4 +1,4 @@
-/** Number of digits of whole numbers that a double always holds exactly. */
+/** A double holds every whole number of up to this many digits exactly. */
 const exactDigits = 15;
 const axisCount = 3;
 /** Powers of ten by exponent. A double holds each of them exactly. */
@@ -45,7 +45,7 @@ function skipDigits(json: Buffer, from: number): number {
 export class PositionReader {
   #numbers = new Float64Array(1024);
   #numberCount = 0;
-  /** Index of the byte after the text that was read last. */
+  /** Index of the byte after the number that was read last. */
   #nextByte = 0;
 
   /** Forgets the positions that were read before. */
@@ -61,30 +61,30 @@ export class PositionReader {
    */
   read(json: Buffer, from: number): (Positions & { end: number }) | null {
     if (json[from] !== openBracket) return null;
-    const first = this.#numberCount;
-    let count = first;
+    const start = this.#numberCount;
+    let end = start;
     let at = from;
     do {
       at += 1;
       if (json[at] !== openBracket) return null;
-      // One more position is repeated at the end.
-      if (count + 2 * axisCount > this.#numbers.length) this.#grow();
+      // This leaves room for the first position, which is repeated at the end.
+      if (end + 2 * axisCount > this.#numbers.length) this.#grow();
       for (let axis = 0; axis < axisCount; axis += 1) {
         const value = this.#readNumber(json, at + 1);
         at = this.#nextByte;
         if (!Number.isFinite(value) || json[at] !== (axis === axisCount - 1 ? closeBracket : comma)) return null;
-        this.#numbers[count] = value;
-        count += 1;
+        this.#numbers[end] = value;
+        end += 1;
       }
       at += 1;
     } while (json[at] === comma);
     if (json[at] !== closeBracket) return null;
-    this.#numbers.copyWithin(count, first, first + axisCount);
-    this.#numberCount = count + axisCount;
-    return { numbers: this.#numbers, from: first, to: count, end: at + 1 };
+    this.#numbers.copyWithin(end, start, start + axisCount);
+    this.#numberCount = end + axisCount;
+    return { numbers: this.#numbers, from: start, to: end, end: at + 1 };
   }
 
-  /** Reads a number, and sets `#nextByte` to the index after it. @returns `NaN` if the text is not a number. */
+  /** Reads a number and sets `#nextByte` to the index after the number. @returns `NaN` if the text is not a number. */
   #readNumber(json: Buffer, from: number): number {
     let at = from;
     let byte = json[at] as number;

@@ -3,7 +3,7 @@ import type { AnnotationElement } from './schema/document.js';
 import type { GridDataElement } from './schema/griddata.js';
 import type { HeatmapElement } from './schema/heatmap.js';
 
-/** How deeply objects and lists can be nested in `user` and `attributes`. These two are level 1. */
+/** How deeply objects and lists can be nested in `user` and `attributes`, whose own values are level 1. */
 const maxFreeFormDepth = 64;
 /** Maximum number of keys of an object in `user` or `attributes`. Larger objects are slow to read and write. */
 const maxFreeFormKeys = 10_000;
@@ -64,10 +64,10 @@ function checkRange(element: HeatmapElement | GridDataElement): BrokenRule | nul
   }
   if (colorRange === undefined) return null;
   const isStepped = element.type === 'griddata' && element.interpretation === 'contour' && element.stepped === true;
-  const expected = colorRange.length + (isStepped ? 1 : 0);
-  if (rangeValues.length === expected) return null;
+  const expectedCount = colorRange.length + (isStepped ? 1 : 0);
+  if (rangeValues.length === expectedCount) return null;
   const rule = isStepped ? 'one entry more than colorRange (stepped contour)' : 'one entry for each color of colorRange';
-  return `.rangeValues: must have ${rule}, that is ${expected}, not ${rangeValues.length}`;
+  return `.rangeValues: must have ${rule}, that is ${expectedCount}, not ${rangeValues.length}`;
 }
 
 function checkGrid(element: GridDataElement): BrokenRule | null {

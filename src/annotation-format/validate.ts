@@ -62,8 +62,8 @@ function dropPrivateKeys(element: Record<string, unknown>): Record<string, unkno
 interface TypeValidator {
   accepts: Check;
   /**
-   * Finds the first error in an element. The validator is compiled when the first element is refused, because compiling takes
-   * milliseconds, and most annotations have no errors.
+   * Finds the first error in an element. Ajv compiles the schema at the first call, because compiling takes milliseconds, and most
+   * annotations have no errors.
    */
   findError(element: unknown): ErrorObject | null;
 }
@@ -85,9 +85,10 @@ function createTypeValidators(brand: string): ReadonlyMap<unknown, TypeValidator
 }
 
 /**
- * Makes a validator for single elements, for documents that are checked while they arrive. Compiling it takes time, so make it once.
+ * Makes a validator for single elements, such as the elements of a document that is checked while it arrives. Making a validator takes
+ * time, so keep it.
  *
- * @param brand the host's brand. The field of overlays that refers to an item is named after it.
+ * @param brand the host's brand. The overlays' field for the id of an item is named after the brand.
  * @param makeError by default {@link schemaError}, for create and PUT.
  */
 export function createElementValidator(brand: string, makeError: MakeError = schemaError): ElementValidator {
@@ -108,11 +109,11 @@ export function createElementValidator(brand: string, makeError: MakeError = sch
       const error = validator.findError(element);
       if (error !== null) throw makeError(`${describeSchemaError(error, subject)} (element type ${String(type)})`);
     }
-    // The element fits the schema of its type, which is what the TypeScript type says.
-    const checked = element as unknown as AnnotationElement;
-    const brokenRule = checkRules(checked);
-    if (brokenRule !== null) throw makeError(`${subject}${brokenRule} (element type ${checked.type})`);
-    return checked;
+    // The element fits the schema of its type, so it has the TypeScript type.
+    const typedElement = element as unknown as AnnotationElement;
+    const brokenRule = checkRules(typedElement);
+    if (brokenRule !== null) throw makeError(`${subject}${brokenRule} (element type ${typedElement.type})`);
+    return typedElement;
   };
 }
 
@@ -125,7 +126,7 @@ export function createHeadValidator(makeError: MakeError = schemaError): (value:
   const ajv = createAnnotationAjv();
   // Properties come first, then unknown keys, which is the order in which problems are reported.
   const fields = Object.entries(headProperties).map(([name, schema]) => ({ name, validate: ajv.compile(schema) }));
-  const allowed = [...Object.keys(headProperties), 'elements'];
+  const allowedKeys = [...Object.keys(headProperties), 'elements'];
   return (value) => {
     if (!isObject(value)) throw makeError(`document: must be an object, not ${describeValue(value)}`);
     for (const { name, validate } of fields) {
@@ -135,15 +136,15 @@ export function createHeadValidator(makeError: MakeError = schemaError): (value:
     }
     const brokenRule = value.attributes === undefined ? null : checkFreeForm(value.attributes, 'attributes');
     if (brokenRule !== null) throw makeError(brokenRule);
-    const unexpected = Object.keys(value).filter((key) => !allowed.includes(key));
-    if (unexpected.length > 0) {
-      const names = unexpected
+    const unexpectedKeys = Object.keys(value).filter((key) => !allowedKeys.includes(key));
+    if (unexpectedKeys.length > 0) {
+      const names = unexpectedKeys
         .slice(0, 8)
         .map((key) => describeValue(key))
         .join(', ');
-      const verb = unexpected.length === 1 ? 'was' : 'were';
+      const verb = unexpectedKeys.length === 1 ? 'was' : 'were';
       throw makeError(
-        `document: Additional properties are not allowed (${names} ${verb} unexpected; allowed: ${allowed.join(', ')})`,
+        `document: Additional properties are not allowed (${names} ${verb} unexpected; allowed: ${allowedKeys.join(', ')})`,
       );
     }
     return value;
@@ -165,9 +166,9 @@ export function createDocumentValidator(
     if (!Object.hasOwn(head, 'elements')) return head;
     const { elements } = head as { elements?: unknown };
     if (!Array.isArray(elements)) throw makeError(`elements: must be an array, not ${describeValue(elements)}`);
-    const checked = elements.map((element, index) => checkElement(element, index));
-    requireUniqueIds(checked, makeError);
-    return { ...head, elements: checked };
+    const checkedElements = elements.map((element, index) => checkElement(element, index));
+    requireUniqueIds(checkedElements, makeError);
+    return { ...head, elements: checkedElements };
   };
 }
 

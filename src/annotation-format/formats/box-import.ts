@@ -64,8 +64,8 @@ function boxFromVertices(type: BoxType, ring: readonly Coordinate[]): BoxShape {
 }
 
 /**
- * Makes the shape that a ring represents. If the properties have lengths and rotation and agree with the ring, they are used, because they
- * are exact. Otherwise another program has changed the ring, and the ring is used.
+ * Makes the shape that a ring represents. If the properties contain a size and rotation that agree with the ring, the properties are used,
+ * because they are exact. Otherwise another program has changed the ring, and the ring is used.
  *
  * @param ring vertices without the repeated first one: four corners, or for circles and ellipses more vertices of the outline.
  * @returns `null` if the ring cannot represent such a shape.

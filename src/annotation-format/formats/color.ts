@@ -2,7 +2,7 @@
 export type Rgb = [red: number, green: number, blue: number];
 
 /**
- * The channels of a color string of annotations, without its opacity; `null` for other texts. Channels above 255 become 255.
+ * The channels of a color as annotations write it, without the opacity; `null` for other texts. Channels above 255 become 255.
  */
 export function rgbOf(color: string): Rgb | null {
   const short = /^#([0-9a-f])([0-9a-f])([0-9a-f])[0-9a-f]?$/i.exec(color);

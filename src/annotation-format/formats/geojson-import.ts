@@ -17,15 +17,15 @@ function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** An element without the properties of its feature, which all shapes of the feature share. */
+/** An element to which the properties of its feature have not been added yet. */
 type Shape = ImportedElement;
 
 function makePolygon(rings: Coordinate[][], featureIndex: number): Shape {
   const [outer, ...holes] = rings.map(openRing);
   if (outer === undefined || outer.length < 2)
     throw featureError(featureIndex, 'the outer ring of a polygon must have at least 2 vertices');
-  const shortHole = holes.findIndex((hole) => hole.length < 3);
-  if (shortHole >= 0) throw featureError(featureIndex, `hole ${shortHole} of a polygon must have at least 3 vertices`);
+  const shortHoleIndex = holes.findIndex((hole) => hole.length < 3);
+  if (shortHoleIndex >= 0) throw featureError(featureIndex, `hole ${shortHoleIndex} of a polygon must have at least 3 vertices`);
   return { type: 'polyline', points: outer, closed: true, ...(holes.length > 0 ? { holes } : {}) };
 }
 
@@ -115,13 +115,13 @@ export interface GeoJsonReader {
   /** Number of features without a shape: their geometry was null or had no positions. */
   readonly skipped: number;
   /**
-   * Makes the elements of one feature or bare geometry: one, or one for each part of a Multi geometry or collection; none if it has
-   * no shape.
+   * Makes the elements of one feature or bare geometry. A Multi geometry or collection gives an element for each of its parts, and a
+   * feature without a shape gives none.
    *
    * @throws BadParameterError that names the feature.
    */
   read(feature: unknown, featureIndex: number): ImportedElement[];
-  /** Adds the head and the number of skipped features of a reader in another thread. */
+  /** Adds the `head` and `skipped` of a reader in another thread. */
   addOtherReader(otherHead: unknown, skippedFeatures: number): void;
 }
 
@@ -294,7 +294,7 @@ export function emptyGeoJsonMessage(featureCount: number): string {
   return featureCount === 0 ? 'The GeoJSON has no features.' : `None of the ${featureCount} features of the GeoJSON has a shape.`;
 }
 
-/** Whether a text is a `type` of GeoJSON. */
+/** Whether a value is a `type` that GeoJSON defines. */
 export function isGeoJsonType(type: unknown): boolean {
   return type === 'Feature' || type === 'FeatureCollection' || type === 'GeometryCollection' || isGeometryType(type);
 }

@@ -34,11 +34,11 @@ export interface FeatureOptions {
   /** Default: {@link elementToFeature}. */
   writeFeature?: FeatureWriter;
   /**
-   * Finds the feature that an element is a part of; `feature` is the one made from the element alone. Consecutive parts become one feature.
-   * Default: each element is a feature.
+   * Describes an element as a part of a larger feature, or returns `null`; `feature` was made from the element alone. Consecutive parts
+   * are written as one feature. Default: each element is a separate feature.
    */
   partOf?: (element: AnnotationElement, feature: Feature) => FeaturePart | null;
-  /** See {@link ElementsWithoutPoints}; only for {@link elementToFeature}. */
+  /** See {@link ElementsWithoutPoints}. This needs the default {@link writeFeature}. */
   pointsOf?: (element: AnnotationElement) => string | null;
 }
 
@@ -68,8 +68,8 @@ function gridCorners(element: AnnotationElement): Coordinate[] {
 }
 
 /**
- * Makes the geometry that is closest to an element: for circles and ellipses the box around them, for a grid its box, for an overlay the
- * outline of its image, or a point at its offset if the size of the image is unknown.
+ * Makes the geometry that is closest to an element. A circle, ellipse or grid becomes the box around it. An overlay becomes the outline of
+ * its image, or a point at its offset if the size of the image is unknown.
  */
 function toGeometry(element: AnnotationElement, overlaySize: OverlaySize | null = null): Geometry {
   switch (element.type) {

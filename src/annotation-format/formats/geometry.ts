@@ -119,7 +119,7 @@ export function openRing(ring: Coordinate[]): Coordinate[] {
   return ring.length > 1 && isSamePosition(ring[0], ring.at(-1)) ? ring.slice(0, -1) : ring;
 }
 
-/** Returns the ring of some vertices: repeats the first one at the end. */
+/** Returns the ring of some vertices: repeats the first vertex at the end. */
 export function closeRing(vertices: readonly Coordinate[]): Coordinate[] {
   return vertices.length === 0 ? [] : [...vertices, vertices[0] as Coordinate];
 }
@@ -148,10 +148,10 @@ export function boxCorners({ center: [x, y, z], width, height, rotation = 0 }: B
   return offsets.map(([dx, dy]) => [x + dx * cos - dy * sin, y + dx * sin + dy * cos, z]);
 }
 
-/** Number of vertices of the polygon for an ellipse if an accurate outline is needed; as many as QuPath uses. */
+/** Number of vertices of an ellipse's outline. QuPath uses the same number. */
 const defaultVertexCount = 96;
 
-/** The outline of an ellipse as a polygon, which starts at the end of the first axis. */
+/** The vertices of a polygon that approximates an ellipse. The first vertex is at the end of the ellipse's first axis. */
 export function ellipseOutline(
   { center: [x, y, z], width, height, rotation = 0 }: BoxPlacement,
   vertexCount = defaultVertexCount,

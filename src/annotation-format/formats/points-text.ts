@@ -6,9 +6,9 @@ const [pointsKey, openBrackets, closeBrackets] = ['"points":', '[[', ']]'] as co
 export const pointsBeginning = Buffer.from(pointsKey + openBrackets);
 /** Length of the key in bytes. */
 export const pointsKeyBytes = pointsKey.length;
-/** The beginning of an element with an id, as this server writes it. */
-const ownIdPattern = /^\{"id":"([0-9a-f]{24})",/;
-const ownIdBytes = '{"id":"",'.length + 24;
+/** The beginning of an element with an id in stored JSON. */
+const leadingIdPattern = /^\{"id":"([0-9a-f]{24})",/;
+const leadingIdBytes = '{"id":"",'.length + 24;
 
 /**
  * Returns the JSON text of an element without its id, and with 0 in place of its points. Elements that differ only in id and points give
@@ -25,12 +25,12 @@ export function textWithoutPoints(
   encoding: 'latin1' | 'utf8' = 'utf8',
 ): { text: string; id: string | undefined } {
   const before = json.toString(encoding, element.start, points.start);
-  const id = ownIdPattern.exec(before)?.[1];
-  const beforePoints = id === undefined ? before : `{${before.slice(ownIdBytes)}`;
+  const id = leadingIdPattern.exec(before)?.[1];
+  const beforePoints = id === undefined ? before : `{${before.slice(leadingIdBytes)}`;
   return { text: `${beforePoints}0${json.toString(encoding, points.end, element.end)}`, id };
 }
 
-/** Elements whose lists of points may not have been parsed. */
+/** Elements some of whose lists of points are still JSON text. */
 export interface ElementsWithoutPoints {
   /** If the points of an element have not been parsed, its `points` is empty. */
   elements: AnnotationElement[];
@@ -40,7 +40,7 @@ export interface ElementsWithoutPoints {
 
 /**
  * Parses a JSON list of stored elements, except for the points of lines and polygons. Points are most of the text, and formats that
- * write positions in the same way can copy them.
+ * write positions in the same way can copy their text.
  */
 export function parseWithoutPoints(list: string): ElementsWithoutPoints {
   const texts: string[] = [];
@@ -63,7 +63,7 @@ export function parseWithoutPoints(list: string): ElementsWithoutPoints {
     element.points = isLine ? [] : (JSON.parse(text) as never);
     pointTexts.set(element, isLine ? text : null);
   }
-  // Lists of points inside `user` were replaced by numbers too. Then everything is parsed.
+  // Lists of points inside `user` were replaced by numbers too. In that case, the whole list is parsed.
   if (pointTexts.size < texts.length) return { elements: JSON.parse(list) as AnnotationElement[], pointsOf: () => null };
   return { elements, pointsOf: (element) => pointTexts.get(element) ?? null };
 }

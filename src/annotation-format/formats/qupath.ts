@@ -22,7 +22,7 @@ export function isQuPathFeature(feature: unknown): boolean {
   );
 }
 
-/** Name of a classification. QuPath writes one text, or parts that are joined with a colon. */
+/** The name of a classification, which QuPath writes as one text or as a list of parts. The parts are joined with colons. */
 function classificationName(classification: unknown): string | null {
   if (!isObject(classification)) return null;
   const { name, names } = classification;
@@ -37,7 +37,7 @@ function colorOf(source: unknown): Rgb | null {
   return typeof color === 'number' && Number.isInteger(color) ? rgbOfInteger(color) : rgbOfList(color);
 }
 
-/** Measurements by name. QuPath writes an object, or before version 0.4 a list of names and values. */
+/** Measurements by name. QuPath writes them as an object, and versions before 0.4 as a list of names and values. */
 function measurementsOf(measurements: unknown): JsonObject | null {
   if (isObject(measurements)) return measurements;
   if (!Array.isArray(measurements)) return null;
@@ -72,8 +72,8 @@ const exportedProperties = new Set(
 /** Picks the members of a QuPath feature for which elements have no field. They are stored in `user.qupath`. */
 function pickMembersOnlyForQuPath(feature: JsonObject, properties: JsonObject): JsonObject {
   const isFromOurExport = properties.elementType !== undefined;
-  const isKept = (key: string) => !convertedProperties.has(key) && !(isFromOurExport && exportedProperties.has(key));
-  const others: JsonObject = Object.fromEntries(Object.entries(properties).filter(([key]) => isKept(key)));
+  const isOnlyForQuPath = (key: string) => !convertedProperties.has(key) && !(isFromOurExport && exportedProperties.has(key));
+  const others: JsonObject = Object.fromEntries(Object.entries(properties).filter(([key]) => isOnlyForQuPath(key)));
   const { id, nucleusGeometry, geometry } = feature;
   if (typeof id === 'string') others.id = id;
   if (nucleusGeometry !== undefined) others.nucleusGeometry = nucleusGeometry;
@@ -88,9 +88,9 @@ function makeUserField(feature: JsonObject, properties: JsonObject): JsonObject 
 }
 
 /**
- * Converts the properties of a QuPath feature to those of elements: the classification becomes `group` and `lineColor` (for points
- * also `fillColor`), the name the label, the measurements `user.measurements`, everything else `user.qupath`. Properties from our
- * own export are kept unchanged.
+ * Converts the properties of a QuPath feature to properties of elements. The classification becomes `group` and `lineColor`, and for
+ * points also `fillColor`. The name becomes the label. Measurements are stored in `user.measurements`, and everything else in
+ * `user.qupath`. Properties from our own export are kept unchanged.
  */
 export function convertQuPathProperties(feature: JsonObject, properties: JsonObject, geometry: Geometry): JsonObject {
   const result: JsonObject = { ...properties };
@@ -110,7 +110,7 @@ export function convertQuPathProperties(feature: JsonObject, properties: JsonObj
   return isFromOurExport ? { ...result, type: properties.elementType } : result;
 }
 
-/** Makes the properties of one part of a Multi geometry. They contain its number, so that the parts are written as one feature again. */
+/** Makes the properties of one part of a Multi geometry. They contain the part's number, so that the parts are exported as one feature. */
 export function makePartProperties(properties: JsonObject, { type }: Geometry, partNumber: number): JsonObject {
   const user = isObject(properties.user) ? properties.user : {};
   const { elementIds } = properties;
@@ -137,8 +137,8 @@ export function quPathPartOf(element: AnnotationElement, { geometry }: Feature):
   if (multi === null || multi.type !== `Multi${geometry.type}`) return null;
   const { qupath, ...user } = element.user ?? {};
   const { multi: _multi, ...quPathMembers } = qupath as JsonObject;
-  const shared = Object.entries(element).filter(([name]) => !['id', 'points', 'center', 'holes', 'user'].includes(name));
-  return { type: multi.type, number: multi.part, featureKey: JSON.stringify([shared, user, quPathMembers]) };
+  const sharedEntries = Object.entries(element).filter(([name]) => !['id', 'points', 'center', 'holes', 'user'].includes(name));
+  return { type: multi.type, number: multi.part, featureKey: JSON.stringify([sharedEntries, user, quPathMembers]) };
 }
 
 function pickNumericMembers(value: unknown): JsonObject | null {
@@ -153,11 +153,11 @@ function toEllipseGeometry(element: AnnotationElement): Geometry | null {
     element.type === 'circle' ? { center: element.center, width: element.radius * 2, height: element.radius * 2 } : element;
   const ring = closeRing(ellipseOutline(placement));
   const isRotated = element.type === 'ellipse' && (element.rotation ?? 0) !== 0;
-  // QuPath's own ellipses are upright, so a rotated one is written as a polygon.
+  // QuPath's own ellipses are upright, so a rotated ellipse is written as a polygon.
   return { type: 'Polygon', coordinates: [ring], ...(isRotated ? {} : { isEllipse: true }) };
 }
 
-/** Makes classification and color: the members from QuPath if group and line color still match them, otherwise new ones. */
+/** Makes the members `classification` and `color`. The stored members are kept if the group and line color still match them. */
 function makeAppearance(element: AnnotationElement, stored: JsonObject): JsonObject {
   const { classification, color, colorRGB } = stored;
   const lineColor = 'lineColor' in element && element.lineColor !== undefined ? rgbOf(element.lineColor) : null;
@@ -207,7 +207,7 @@ export function elementToQuPathFeature(element: AnnotationElement, overlaySize: 
   };
   const quPathFeature: Feature & JsonObject = {
     type: 'Feature',
-    // An id belongs to one feature. If parts are no longer consecutive, the first of them gets it.
+    // Only one feature can have the id. If the parts are written as several features, the first part has the id.
     ...(typeof id === 'string' && (findMulti(element)?.part ?? 0) === 0 ? { id } : {}),
     geometry: {
       ...geometry,
@@ -225,7 +225,7 @@ export function elementToQuPathFeature(element: AnnotationElement, overlaySize: 
     : quPathFeature;
 }
 
-/** Drops the z of positions if it is 0, as QuPath does. */
+/** Drops the z of positions whose z is 0, as QuPath does. */
 function dropZeroZ(coordinates: unknown): unknown {
   if (!Array.isArray(coordinates)) return coordinates;
   if (typeof coordinates[0] !== 'number') return coordinates.map(dropZeroZ);

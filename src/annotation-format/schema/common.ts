@@ -63,7 +63,7 @@ export const boxProperties = {
   ...patternProperty,
 } as const satisfies Record<string, Schema>;
 
-/** Properties of values shown by a range of colors. */
+/** Properties of elements that show values as colors. */
 export const rangeProperties = {
   colorRange: { ...colors, description: 'Colors that correspond one to one to rangeValues.' },
   rangeValues: { ...numbers, description: 'Weakly monotonic values, one for each color (stepped contours: one more).' },
@@ -92,10 +92,10 @@ const overlayFields = {
   },
 } as const satisfies Record<string, Schema>;
 
-/** Placement of an overlay: its point (x, y) is at `[x, y] · matrix + [xoffset, yoffset]` (row vector). */
+/** Placement of an overlay. The overlay's point (x, y) is shown at `[x, y] · matrix + [xoffset, yoffset]` (row vector). */
 export type OverlayTransform = FromSchema<typeof overlayFields.transform>;
 
-/** The field that refers to an item. Its name follows the brand, as {@link itemField} gives it. */
+/** The field that refers to an item. See {@link itemField} for its name. */
 type ItemProperty = { [field: `${string}Id`]: typeof hexId & { description: string } };
 
 /** Properties of image and pixelmap; `brand` gives the name of the field that refers to an item. */

@@ -67,7 +67,7 @@ export const headProperties = {
 /** An annotation without its elements. */
 export type AnnotationHead = FromSchema<{ type: 'object'; properties: typeof headProperties }>;
 
-/** A whole annotation document. */
+/** An annotation with its elements. */
 export type AnnotationDocument = AnnotationHead & { elements?: AnnotationElement[] };
 
 /**

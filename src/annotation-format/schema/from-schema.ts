@@ -1,6 +1,6 @@
 /**
- * The type of the values that a JSON schema describes, so that types of elements are declared once. It supports the keywords that
- * the schemas of annotations use. For a schema without any of these keywords, the type is `unknown`.
+ * The type of the values that a JSON schema describes, so that the types of elements follow from their schemas. Only the keywords that
+ * the schemas of annotations use are supported. For a schema without any of these keywords, the type is `unknown`.
  */
 export type FromSchema<S> = S extends { const: infer Value }
   ? Value

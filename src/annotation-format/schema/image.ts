@@ -5,5 +5,5 @@ export function image(brand: string) {
   return defineElementSchema('image', [itemField(brand)], overlayProperties(brand));
 }
 
-/** A large image laid over the annotated one. The field naming the item follows the brand (`serviceId`). */
+/** A large image laid over the annotated one. See {@link itemField} for the name of the field that refers to the item. */
 export type ImageElement = FromSchema<ReturnType<typeof image>>;

@@ -25,5 +25,5 @@ export function pixelmap(brand: string) {
   });
 }
 
-/** A large image whose pixel values are indices of categories. The field naming the item follows the brand (`serviceId`). */
+/** A large image whose pixel values are indices of categories. See {@link itemField} for the name of the field that refers to the item. */
 export type PixelmapElement = FromSchema<ReturnType<typeof pixelmap>>;
