@@ -19,8 +19,8 @@ export interface EvaluatedConfig {
   problem: ConfigProblem | null;
 }
 
-const invalidValue = 'Config values must be valid Python.';
-const tooLarge = 'Config values are too large to be checked.';
+const invalidValueMessage = 'Config values must be valid Python.';
+const tooLargeMessage = 'Config values are too large to be checked.';
 const interpolationProblem: ConfigProblem = { line: 0, message: 'General error' };
 
 /** Parses a text and the values of its options, without and with interpolation. */
@@ -49,7 +49,7 @@ function evaluateEntries(entries: readonly ConfigEntry[], textLength: number): O
     const text = optionText(option);
     const literal = tryParse(text, literalBudget);
     if (!(literal instanceof InvalidLiteralError)) literals.set(option, literal);
-    else if (literal.isTooLarge) return makeResult({ line: option.lines[0]?.lineIndex ?? 0, message: tooLarge });
+    else if (literal.isTooLarge) return makeResult({ line: option.lines[0]?.lineIndex ?? 0, message: tooLargeMessage });
     if (text.includes('%')) {
       const values = interpolateInSections(option, text, { options, literalBudget, interpolationBudget });
       if (values !== null) {
@@ -59,7 +59,7 @@ function evaluateEntries(entries: readonly ConfigEntry[], textLength: number): O
       if (!(literal instanceof InvalidLiteralError)) hasFailedInterpolation = true;
     }
     if (literal instanceof InvalidLiteralError)
-      return makeResult({ line: option.lines[literal.line]?.lineIndex ?? 0, message: invalidValue });
+      return makeResult({ line: option.lines[literal.line]?.lineIndex ?? 0, message: invalidValueMessage });
   }
   return makeResult(hasFailedInterpolation ? interpolationProblem : null);
 }

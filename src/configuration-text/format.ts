@@ -11,24 +11,24 @@ import { wrapValue } from './wrap.js';
 const wrapFromColumns = 79;
 
 /**
- * Formats a configuration text: `key = value`, values as Python's `repr` prints them, long values wrapped, comments kept, a blank
- * line after each section. Formatting keeps every value, and formatting the result again changes nothing. A text that is invalid,
- * or for which this cannot be achieved, is returned unchanged.
+ * Formats a configuration text. Options are written as `key = value`, with values as Python's `repr` prints them. Long values are wrapped,
+ * comments are kept, and a blank line follows each section. Formatting keeps every value, and formatting the result again changes nothing.
+ * A text that is invalid, or for which this cannot be achieved, is returned unchanged.
  */
 export function formatConfig(text: string): string {
   const config = evaluateConfig(text);
   const formatted = formatEvaluated(config);
   if (formatted === null) return text;
   // The formatted text has the same values. Formatting it once more shows whether it is stable.
-  const textAgain = renderConfig(formatted.config, new Set());
-  if (textAgain === formatted.text) return formatted.text;
+  const textFormattedAgain = renderConfig(formatted.config, new Set());
+  if (textFormattedAgain === formatted.text) return formatted.text;
   return formatEvaluated(formatted.config)?.text === formatted.text ? formatted.text : text;
 }
 
 function formatEvaluated(config: EvaluatedConfig): { text: string; config: EvaluatedConfig } | null {
   if (config.problem !== null) return null;
   for (const entry of config.entries) if (entry.kind === 'option' && !config.literals.has(entry)) return null;
-  // `repr` may change quotes, which can break values that refer to other options. If so, those options keep their source text.
+  // `repr` may change quotes, which can break values that refer to other options. Then the second try keeps the source text of these options.
   for (const findUntouchedOptions of [() => new Set<ConfigOption>(), () => findInterpolatedOptions(config)]) {
     const text = renderConfig(config, findUntouchedOptions());
     const formatted = evaluateConfig(text);
@@ -71,8 +71,9 @@ function hasSameValue(option: ConfigOption, before: EvaluatedConfig, other: Conf
     const counterpart = otherValues?.get(section);
     if (counterpart === undefined || !isEqual(value, counterpart)) return false;
   }
-  const [literal, formatted] = [before.literals.get(option), after.literals.get(other)];
-  return ownValues !== undefined || (literal !== undefined && formatted !== undefined && isEqual(literal.value, formatted.value));
+  const [literalBefore, literalAfter] = [before.literals.get(option), after.literals.get(other)];
+  if (ownValues !== undefined) return true;
+  return literalBefore !== undefined && literalAfter !== undefined && isEqual(literalBefore.value, literalAfter.value);
 }
 
 function isEqual(left: PythonValue, right: PythonValue): boolean {

@@ -1,9 +1,9 @@
 import { defaultSection, optionText, type ConfigOption } from './parse.js';
 
-/** Maximum nesting of references: the text of an option that is referred to can contain references too. */
+/** Maximum nesting of references. A reference can lead to an option whose text contains references too. */
 const maxReferenceDepth = 10;
 
-/** The remaining budget for all interpolations in one configuration text, in steps plus characters. */
+/** The remaining budget for all interpolations in one configuration text. Each reference and each character costs 1. */
 export interface InterpolationBudget {
   remaining: number;
 }
@@ -11,7 +11,7 @@ export interface InterpolationBudget {
 /** Options by section and name. */
 export type OptionsBySection = ReadonlyMap<string, ReadonlyMap<string, ConfigOption>>;
 
-/** The option that a name refers to in a section: from the section if it is there, otherwise from `DEFAULT`. */
+/** The option that a name refers to in a section. If the section has no option of this name, it is the option of `DEFAULT`. */
 export function findOption(options: OptionsBySection, section: string, name: string): ConfigOption | undefined {
   return options.get(section)?.get(name) ?? options.get(defaultSection)?.get(name);
 }

@@ -61,7 +61,7 @@ function repeatSequence(sequence: PythonValue, times: PythonValue, budget: Liter
   const repetitions = BigInt(times.value);
   const count =
     repetitions < 0n || length === 0 ? 0 : repetitions > BigInt(budget.remainingOutput) ? Infinity : Number(repetitions);
-  // The size of entries counts, because each repetition prints them again.
+  // The printed size of the entries counts, because each repetition prints them again.
   const size = 'items' in sequence ? sequence.items.reduce((sum, item) => sum + printedSizeOf(item), 0) : length;
   if (!takeFromBudget(budget, count === 0 ? 0 : count * size)) return null;
   if (!('items' in sequence)) return { type: sequence.type, value: sequence.value.repeat(count) };
@@ -116,7 +116,7 @@ function combineFloats(
   return left === null || right === null ? null : { type: 'float', value: combine(left, right) };
 }
 
-/** The number as a float; `null` for an integer that is too large for one, which Python refuses. */
+/** The number as a float; `null` for an integer that is too large for a float, because Python raises an error. */
 function asFloat(value: Exclude<Numeric, { type: 'complex' }>): number | null {
   const number = Number(value.value);
   return value.type !== 'float' && !Number.isFinite(number) ? null : number;

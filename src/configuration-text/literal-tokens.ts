@@ -6,7 +6,7 @@ const integerBases: Readonly<Record<string, { digits: RegExp; bitsPerDigit: numb
   x: { digits: /^[\da-f]+$/, bitsPerDigit: 4 },
 };
 
-/** The value of a number token; `null` if it is not a valid Python number (`017`, `1__0`, `0b2`). */
+/** The value of a number token; `null` if it is not a valid Python number, as in `017`, `1__0` and `0b2`. */
 export function readNumber(token: string): PythonValue | null {
   // An underscore is allowed only between two digits, or between the prefix of the base and a digit. In a hexadecimal number, `e` is a digit.
   const isHexadecimal = token.startsWith('0x') || token.startsWith('0X');
@@ -75,9 +75,9 @@ function decodeEscapes(
   let position = 0;
   while (position < body.length) {
     const backslash = body.indexOf('\\', position);
-    const plain = body.slice(position, backslash < 0 ? undefined : backslash);
-    if (!isLong && plain.includes('\n')) return null;
-    text += plain;
+    const plainText = body.slice(position, backslash < 0 ? undefined : backslash);
+    if (!isLong && plainText.includes('\n')) return null;
+    text += plainText;
     if (backslash < 0) break;
     const escapeCharacter = body.charAt(backslash + 1);
     // The backslash escapes the closing quote, so the literal does not end.
@@ -87,13 +87,13 @@ function decodeEscapes(
       text += `\\${escapeCharacter}`;
       continue;
     }
-    const simple = characterEscapes[escapeCharacter];
-    if (simple !== undefined) {
-      text += simple;
+    const replacement = characterEscapes[escapeCharacter];
+    if (replacement !== undefined) {
+      text += replacement;
       continue;
     }
-    const rest = body.slice(backslash + 1, backslash + 10);
-    const octal = /^[0-7]{1,3}/.exec(rest)?.[0];
+    const afterBackslash = body.slice(backslash + 1, backslash + 10);
+    const octal = /^[0-7]{1,3}/.exec(afterBackslash)?.[0];
     if (octal !== undefined) {
       const code = parseInt(octal, 8);
       text += String.fromCharCode(isBytes ? code & 0xff : code);
@@ -102,7 +102,7 @@ function decodeEscapes(
     }
     const hexLength = escapeCharacter === 'x' ? 2 : isBytes ? 0 : escapeCharacter === 'u' ? 4 : escapeCharacter === 'U' ? 8 : 0;
     if (hexLength > 0) {
-      const hex = rest.slice(1, 1 + hexLength);
+      const hex = afterBackslash.slice(1, 1 + hexLength);
       const code = hex.length === hexLength && /^[\da-f]+$/i.test(hex) ? parseInt(hex, 16) : Infinity;
       if (code > 0x10ffff) return null;
       // Python keeps two escaped surrogates as two characters, but in JavaScript they would be one.

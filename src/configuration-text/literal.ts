@@ -56,13 +56,13 @@ export function parseLiteral(text: string, budget: LiteralBudget): Literal {
   if (value === null) throw new InvalidLiteralError(0);
   if (parsed.errorAt !== null) throw new InvalidLiteralError(lineAt(brokenStatementStart(parsed.tree, code, parsed.errorAt)));
   const lineCount = lineAt(statement.to) + 1;
-  // An indented line continues the value, so one that is not part of it is an error and not another option.
-  const nextLine = text.split('\n').findIndex((line, index) => index >= lineCount && !/^\s*(?:#|$)/.test(line));
-  if (nextLine >= 0) throw new InvalidLiteralError(nextLine);
+  // An indented line continues the value. If the line is not part of the literal, it is an error and not another option.
+  const excessLine = text.split('\n').findIndex((line, index) => index >= lineCount && !/^\s*(?:#|$)/.test(line));
+  if (excessLine >= 0) throw new InvalidLiteralError(excessLine);
   return { value, lineCount };
 }
 
-/** Reads simple words, numbers and strings without the parser. Nearly all values are of these kinds. `null` for other texts. */
+/** Reads the simplest words, numbers and strings, which most values are, without the parser. Returns `null` for other texts. */
 function readSimpleValue(text: string): PythonValue | null {
   switch (text) {
     case '':
@@ -87,7 +87,7 @@ function readSimpleValue(text: string): PythonValue | null {
 }
 
 /**
- * Replaces the point of numbers that end with it (`1.`, `1.e3`) by `_`, because the parser does not accept such numbers. The values
+ * Replaces a decimal point without digits after it (`1.`, `1.e3`) with `_`, because the parser does not accept such numbers. The values
  * are read from the original text, so replacements inside strings do no harm.
  */
 function replaceTrailingPoints(code: string): string {
@@ -96,7 +96,7 @@ function replaceTrailingPoints(code: string): string {
 
 const unbracketedNodes = new Set(['AssignStatement', 'BinaryExpression', 'UnaryExpression', 'ContinuedString']);
 
-/** Whether a blank line follows a backslash outside brackets. In Python the blank line ends the statement, but not for the parser. */
+/** Whether a blank line follows a backslash outside brackets. Python ends the statement at the blank line, but the parser does not. */
 function hasBrokenContinuation(cursor: TreeCursor, code: string): boolean {
   if (!/\\\n\s*\n/.test(code) || !unbracketedNodes.has(cursor.name)) return false;
   let end = cursor.from;
@@ -145,13 +145,13 @@ function findAssignment(tree: Tree) {
   return statement?.name === 'AssignStatement' ? statement : null;
 }
 
-/** Start of the statement with the error. The text before it is valid by itself. */
+/** Start of the statement with the error. The text before this statement is valid. */
 function brokenStatementStart(tree: Tree, code: string, errorAt: number): number {
   const cursor = tree.cursor();
   for (let node = cursor.firstChild(); node; node = cursor.nextSibling()) {
     if (cursor.type.isError || cursor.name === 'Comment') continue;
-    // The statement has the error if it is incomplete, or if the error is on its last line. Some statements of the tree include their line
-    // break, others do not.
+    // The statement has the error if it is incomplete, or if the error is on its last line. In the tree, only some statements include
+    // their line break.
     const end = code.charAt(cursor.to - 1) === '\n' ? cursor.to - 1 : cursor.to;
     if (hasError(cursor) || !code.slice(end, errorAt).replaceAll('\\\n', '').includes('\n')) return cursor.from;
   }

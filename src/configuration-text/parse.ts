@@ -13,7 +13,10 @@ export interface ConfigComment {
   kind: 'comment';
   /** The line as written, with its line break if it has one. */
   text: string;
-  /** The option whose value may continue after the comment, and the number of its lines before the comment; `null` if no value can continue. */
+  /**
+   * The option whose value may continue after the comment, and the number of the value's lines before the comment; `null` if no value can
+   * continue.
+   */
   within: { option: ConfigOption; lineCount: number } | null;
 }
 

@@ -6,19 +6,19 @@ import { reprValue, type PythonValue } from './python-value.js';
 /** A value of JSON. */
 type PlainValue = null | boolean | number | string | PlainValue[] | { [key: string]: PlainValue };
 
-/** The plugin's own settings of the configuration file, section `[large_image]`. */
+/** The settings in section `[large_image]` of the configuration file. */
 export interface FileSettings {
   /** Where encoded tiles are cached; `null` means in memory. `python`, the name in existing files, is read as `memory`. */
   cache_backend: 'none' | 'memory' | 'redis' | null;
-  /** The tile cache in memory can use one n-th of the machine's memory. */
+  /** The tile cache in memory may use the machine's memory divided by this number. */
   cache_python_memory_portion: number;
   /** `host:port` or a `redis:` or `rediss:` address. */
   cache_redis_url: string;
   cache_redis_username: string | null;
   cache_redis_password: string | null;
-  /** Open tile sources can use one n-th of the machine's memory. */
+  /** Open tile sources may use the machine's memory divided by this number. */
   cache_tilesource_memory_portion: number;
-  /** Maximum number of tile sources that stay open; 0 means the built-in number. */
+  /** Maximum number of tile sources that stay open; 0 selects the built-in maximum. */
   cache_tilesource_maximum: number;
   /** Whether tile sources stay open between requests. */
   cache_sources: boolean;
@@ -26,13 +26,16 @@ export interface FileSettings {
   max_small_image_size: number;
   /** Whether colors are corrected by the image's ICC profile, or the name of the rendering intent to use. */
   icc_correction: boolean | string;
-  /** Regular expression for names of files that no fallback source reads. */
+  /** Regular expression for the names of files that fallback sources do not read. */
   all_sources_ignored_names: string;
-  /** By name of a source: a regular expression for names of files that it does not read, from `source_<name>_ignored_names`. */
+  /**
+   * For each tile source, by its name: a regular expression for names of files that it does not read. The keys in the file are
+   * `source_<name>_ignored_names`.
+   */
   source_ignored_names: Readonly<Record<string, string>>;
   /** Largest annotation file that is imported, in bytes. */
   max_annotation_input_file_length: number;
-  /** The two portions of the memory above, in bytes. */
+  /** Bytes of memory for cached tiles and for open tile sources, as the two portions above define them. */
   memory: { tileCacheBytes: number; openSourceBytes: number };
 }
 
@@ -45,6 +48,7 @@ export interface SettingProblem {
   message: string;
 }
 
+/** The allowed values of a setting, and a function that returns the setting for a value, or `undefined` if the value is not allowed. */
 type Check<T> = { allowed: string; read(value: PlainValue): T | undefined };
 
 const integer = (minimum: number): Check<number> => ({
@@ -173,12 +177,12 @@ export function readSettings(options: {
   const entries = options.config === null ? [] : readSection(options.config, options.onProblem);
   const ignoredNames: Record<string, string> = {};
   for (const { key, value, source } of [...entries, ...readEnvironment(options.env)]) {
-    const sourceName = /^source_(.+)_ignored_names$/.exec(key)?.[1];
+    const tileSourceName = /^source_(.+)_ignored_names$/.exec(key)?.[1];
     if (value === undefined) {
       resetSetting(settings, ignoredNames, key, options.totalMemoryBytes);
-    } else if (sourceName !== undefined) {
-      const accepted = pattern.read(value);
-      if (accepted !== undefined) ignoredNames[sourceName] = accepted;
+    } else if (tileSourceName !== undefined) {
+      const acceptedValue = pattern.read(value);
+      if (acceptedValue !== undefined) ignoredNames[tileSourceName] = acceptedValue;
       else options.onProblem({ key, source, message: `${key} must be ${pattern.allowed}.` });
     } else if (!isKey(key)) {
       options.onProblem({ key, source, message: `${key} is not a setting of [large_image]; it is ignored.` });
@@ -204,9 +208,9 @@ function isKey(key: string): key is Key {
 
 function assignSetting<K extends Key>(settings: FileSettings, key: K, value: PlainValue): boolean {
   // The check at K has the type of the setting at K, but TypeScript sees only the union of all checks.
-  const accepted = (checks[key] as Check<FileSettings[K]>).read(value);
-  if (accepted === undefined) return false;
-  settings[key] = accepted;
+  const acceptedValue = (checks[key] as Check<FileSettings[K]>).read(value);
+  if (acceptedValue === undefined) return false;
+  settings[key] = acceptedValue;
   return true;
 }
 
@@ -252,20 +256,20 @@ function valueOfOption(section: string, option: ConfigOption, config: EvaluatedC
 
 function readEnvironment(env: Readonly<Record<string, string | undefined>>): FoundSetting[] {
   const settings: FoundSetting[] = [];
-  for (const [variable, raw] of Object.entries(env)) {
+  for (const [variable, text] of Object.entries(env)) {
     const key = /^LARGE_IMAGE_([A-Z0-9_]+)$/.exec(variable)?.[1]?.toLowerCase();
-    if (key === undefined || raw === undefined || !isSettingName(key)) continue;
-    settings.push({ key, value: raw === builtInValue ? undefined : parseJsonOrText(raw), source: variable });
+    if (key === undefined || text === undefined || !isSettingName(key)) continue;
+    settings.push({ key, value: text === builtInValue ? undefined : parseJsonOrText(text), source: variable });
   }
   return settings;
 }
 
-function parseJsonOrText(raw: string): PlainValue {
+function parseJsonOrText(text: string): PlainValue {
   try {
     // JSON.parse gives exactly the values of PlainValue.
-    return JSON.parse(raw) as PlainValue;
+    return JSON.parse(text) as PlainValue;
   } catch {
-    return raw;
+    return text;
   }
 }
 

@@ -99,14 +99,14 @@ function writeItems(
     const fullCapacity = maxLineWidth - innerColumn + 1 - (isLast ? lastReserved : 0);
     if (isLast) capacity -= lastReserved;
     // An entry takes its own columns plus two for the comma and the space after it.
-    const needed = item.width + 2;
-    if (capacity < needed) {
+    const neededColumns = item.width + 2;
+    if (capacity < neededColumns) {
       capacity = fullCapacity;
       if (separator !== '') separator = newLine;
     }
     output.push(separator);
-    if (capacity >= needed) {
-      capacity -= needed;
+    if (capacity >= neededColumns) {
+      capacity -= neededColumns;
       separator = ', ';
       output.push(item.text);
     } else {
@@ -133,7 +133,10 @@ function writeEntries(
   output.push('}');
 }
 
-/** Writes string literals on a line each, which Python joins. A value that is not nested needs parentheses for that. */
+/**
+ * Writes string literals one per line. Python joins adjacent literals, but outside brackets only on one line, so a top-level value gets
+ * parentheses.
+ */
 function writeAdjacentLiterals(literals: readonly string[], { column, isTopLevel }: Position, output: string[]): void {
   const indent = `\n${' '.repeat(isTopLevel ? column + 1 : column)}`;
   output.push(isTopLevel ? '(' : '', literals.join(indent), isTopLevel ? ')' : '');
@@ -152,18 +155,18 @@ function writeString(node: { content: string; text: string }, position: Position
       literals.push(literal);
       return;
     }
-    let current = '';
+    let currentText = '';
     const words = splitWords(line);
     words.forEach((word, wordIndex) => {
       const limit = isLastLine && wordIndex === words.length - 1 ? lastCapacity : capacity;
-      if (current !== '' && characterCount(reprString(current + word)) > limit) {
-        literals.push(reprString(current));
-        current = word;
+      if (currentText !== '' && characterCount(reprString(currentText + word)) > limit) {
+        literals.push(reprString(currentText));
+        currentText = word;
       } else {
-        current += word;
+        currentText += word;
       }
     });
-    if (current !== '') literals.push(reprString(current));
+    if (currentText !== '') literals.push(reprString(currentText));
   });
   if (literals.length <= 1) output.push(node.text);
   else writeAdjacentLiterals(literals, position, output);
@@ -201,7 +204,7 @@ function splitWords(line: string): string[] {
 }
 
 function writeBytes(node: { content: string; text: string }, position: Position, output: string[]): void {
-  /** Number of bytes that are never split. */
+  /** Bytes are split only between groups of this size. */
   const groupBytes = 4;
   if (node.content.length <= groupBytes) {
     output.push(node.text);
@@ -211,18 +214,18 @@ function writeBytes(node: { content: string; text: string }, position: Position,
   const capacity = maxLineWidth - position.column - parenthesisColumns;
   const lastCapacity = capacity - position.reserved - parenthesisColumns;
   const literals: string[] = [];
-  let current = '';
+  let currentText = '';
   for (let start = 0; start < node.content.length; start += groupBytes) {
     const part = node.content.slice(start, start + groupBytes);
-    // As in Python's `pprint`, columns for what follows the value are kept free only if the last group is incomplete.
+    // As in Python's `pprint`, the reserved columns are kept free only if the last group is incomplete.
     const limit = part.length < groupBytes ? lastCapacity : capacity;
-    if (current !== '' && reprBytes(current + part).length > limit) {
-      literals.push(reprBytes(current));
-      current = part;
+    if (currentText !== '' && reprBytes(currentText + part).length > limit) {
+      literals.push(reprBytes(currentText));
+      currentText = part;
     } else {
-      current += part;
+      currentText += part;
     }
   }
-  literals.push(reprBytes(current));
+  literals.push(reprBytes(currentText));
   writeAdjacentLiterals(literals, position, output);
 }
