@@ -19,15 +19,15 @@ export interface AccessList {
 /** Members of every document that has its own list of permissions. */
 export interface AccessControlled {
   access: AccessList;
-  /** Whether everyone can read it. */
+  /** Whether everyone can read the document. */
   public: boolean;
   /** Flags that everyone has. */
   publicFlags?: string[];
 }
 
 /**
- * Schema members for {@link AccessControlled}. Lists are stored without casting, because Mongoose would make a document of each of
- * thousands of entries.
+ * Schema members for {@link AccessControlled}. Mongoose does not cast the lists, because it would make a document of each entry, and there may
+ * be thousands.
  */
 export const accessControlledFields = {
   access: { type: Schema.Types.Mixed, default: (): AccessList => ({ users: [], groups: [] }) },

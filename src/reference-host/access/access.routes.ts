@@ -30,7 +30,7 @@ export const accessQuery = {
 /**
  * The change that {@link accessQuery} requests.
  *
- * @throws InvalidError with field `access` if it is not a list, or leaves nobody with ADMIN.
+ * @throws InvalidError with field `access` if the value is not a list of permissions, or leaves nobody with the level ADMIN.
  */
 export async function readAccessChange(
   context: HostContext,
@@ -57,7 +57,7 @@ function toStoredEntry({ id, level, flags = [] }: GrantedAccess['users'][number]
   return { id: new Types.ObjectId(id), level, flags: [...flags] };
 }
 
-/** Adds the list of permissions of a document, with names, to its view. */
+/** Adds a document's list of permissions, with the names of users and groups, to its view. */
 export async function addAccessList(context: HostContext, view: object, document: AccessControlled) {
   return { ...view, access: await describeAccessList(context, document) };
 }

@@ -7,7 +7,7 @@ import type { GroupDocument } from '../groups/group.model.js';
 import { scopes } from '../http/parameters.js';
 import type { AccessControlled, AccessList, GrantedLevel } from './access-list.model.js';
 
-/** Everything that permissions depend on. */
+/** The data of a user that permissions depend on. */
 export interface Rights {
   id: Types.ObjectId | null;
   admin: boolean;
@@ -123,14 +123,14 @@ export async function describeAccessList({ models }: HostContext, { access }: Ac
   );
   const usersById = new Map(users.map((user) => [user._id.toHexString(), user]));
   const groupsById = new Map(groups.map((group) => [group._id.toHexString(), group]));
-  const described = { users: [] as object[], groups: [] as object[] };
+  const namedEntries = { users: [] as object[], groups: [] as object[] };
   for (const entry of access.users) {
     const user = usersById.get(entry.id.toHexString());
-    if (user) described.users.push({ ...entry, login: user.login, name: `${user.firstName} ${user.lastName}` });
+    if (user) namedEntries.users.push({ ...entry, login: user.login, name: `${user.firstName} ${user.lastName}` });
   }
   for (const entry of access.groups) {
     const group = groupsById.get(entry.id.toHexString());
-    if (group) described.groups.push({ ...entry, name: group.name, description: group.description });
+    if (group) namedEntries.groups.push({ ...entry, name: group.name, description: group.description });
   }
-  return described;
+  return namedEntries;
 }

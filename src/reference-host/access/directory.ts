@@ -7,6 +7,7 @@ import { createAccessFilter, loadPrincipal } from './access.js';
 /** The host's users and groups, as the plugin needs them. */
 export function hostDirectory(context: HostContext): HostDirectory {
   const { models } = context;
+  /** Matches documents that the asker can see, or all documents if `asker` is undefined. */
   const createVisibilityFilter = async (asker: Caller | null | undefined) =>
     asker === undefined ? {} : createAccessFilter(await loadPrincipal(context, asker), 0);
   const findUsers = async (condition: object, asker: Caller | null | undefined) => {

@@ -19,8 +19,8 @@ export function createAccessUpdate({ access, public: isPublic, publicFlags }: Ac
 }
 
 /**
- * Replaces the permissions of a folder, and of the folders below it that `administrator` administers. If that is `null`, only the
- * folder itself is changed.
+ * Replaces the permissions of a folder, and of the folders below it that `administrator` administers. If `administrator` is `null`, only
+ * the folder itself is changed.
  */
 export async function setFolderAccess(
   context: HostContext,
@@ -43,33 +43,33 @@ export interface RecursiveAccessChange {
   id: Types.ObjectId;
   change: AccessChange;
   /**
-   * The principal, not necessarily a site administrator, who must administer a folder below for it to be changed; `null` if only the
-   * document itself is to be changed.
+   * Folders below the document are changed if this principal, who need not be a site administrator, administers them. `null` changes only the
+   * document itself.
    */
   administrator: Rights | null;
 }
 
 /**
- * Calls `setOne`, which changes the permissions of one document. Then, if `administrator` is not `null`, changes those of the folders
- * below it that this principal administers. An interrupted change is completed later.
+ * Calls `changeDocument`, which changes the permissions of one document. If `administrator` is not `null`, then changes the permissions of the
+ * folders below the document that this principal administers. An interrupted change is completed later.
  */
 export async function setAccessRecursively<D>(
   context: HostContext,
   recursiveChange: RecursiveAccessChange,
-  setOne: () => Promise<D>,
+  changeDocument: () => Promise<D>,
 ): Promise<D> {
   const { administrator } = recursiveChange;
-  const setOneAndBelow = async () => {
-    const updated = await setOne();
+  const changeDocumentAndFolders = async () => {
+    const updated = await changeDocument();
     announceStep('access:set');
     if (administrator !== null) await setAccessBelow(context, { ...recursiveChange, administrator });
     return updated;
   };
   const updated = await (administrator === null
-    ? setOneAndBelow()
+    ? changeDocumentAndFolders()
     : context.journal.undertake(
         { kind: 'access', ...recursiveChange, change: withoutUndefined(recursiveChange.change), administrator },
-        setOneAndBelow,
+        changeDocumentAndFolders,
       ));
   await context.events.emit('access.changed', {});
   return updated;
@@ -81,8 +81,9 @@ function withoutUndefined(change: AccessChange): AccessChange {
 }
 
 /**
- * Replaces the permissions of all folders below a document, as far as the principal administers them. If `isRepeated`, it also goes on below
- * folders that have the new permissions already, because the first attempt may have taken the principal's right to them.
+ * Replaces the permissions of the folders below a document. A folder that `administrator` does not administer is skipped, with everything
+ * below it. If `isRepeated`, a folder that already has the new permissions is not skipped, because the first attempt may have ended the
+ * principal's right to administer it.
  */
 export async function setAccessBelow(
   { models }: HostContext,

@@ -15,8 +15,7 @@ type FolderWithParent = Pick<FolderDocument, '_id' | 'parentId'>;
 
 /**
  * The collections and folders that others have shared with a user: their lists of permissions have an entry for the user, or for a group
- * of the user. Folders inside a listed folder are left out. A document that the user can see only
- * because it is public is not listed.
+ * of the user. A folder is left out if its parent is listed. A document that the user can see only because it is public is not listed.
  */
 export async function listSharedWith({ models }: HostContext, { id, groups }: Principal): Promise<SharedEntry[]> {
   if (id === null) return [];
