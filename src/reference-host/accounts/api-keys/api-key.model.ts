@@ -11,9 +11,9 @@ export interface ApiKeyDocument {
   /** Changing this id ends all tokens that were issued for the key before. */
   tokenEpoch: Types.ObjectId;
   name: string;
-  /** Scopes of its tokens; `null` for everything that its user can do. */
+  /** Scopes of the key's tokens; `null` allows everything that the user can do. */
   scope: string[] | null;
-  /** Lifetime of its tokens in days; `null` for the same as after a sign-in. */
+  /** Lifetime of the key's tokens in days; `null` means the lifetime of tokens from sign-ins. */
   tokenDuration: number | null;
   active: boolean;
   created: Date;

@@ -43,7 +43,7 @@ export const keyScopes: { custom: TokenScope[]; adminCustom: TokenScope[] } = {
 /** Properties of a key that can be set and changed. */
 export interface KeyChanges {
   name?: string | undefined;
-  /** `null` for everything that the user can do. */
+  /** A list of scopes; `null` allows everything that the user can do. */
   scope?: unknown;
   tokenDuration?: number | undefined;
   active?: boolean | undefined;
@@ -53,9 +53,10 @@ function checkScope(scope: unknown, isAdmin: boolean): string[] | null {
   if (scope === null || scope === undefined) return null;
   if (!Array.isArray(scope)) throw new InvalidError('Scope must be a list, or None.');
   if (scope.length === 0) throw new InvalidError('Custom scope list must not be empty.');
-  const allowed = new Set([...keyScopes.custom, ...(isAdmin ? keyScopes.adminCustom : [])].map(({ id }) => id));
-  const unknown = scope.filter((entry) => typeof entry !== 'string' || !allowed.has(entry));
-  if (unknown.length > 0) throw new InvalidError(`Invalid scopes: ${unknown.slice(0, 10).map(describeScope).join(', ')}.`);
+  const allowedScopes = new Set([...keyScopes.custom, ...(isAdmin ? keyScopes.adminCustom : [])].map(({ id }) => id));
+  const unknownScopes = scope.filter((entry) => typeof entry !== 'string' || !allowedScopes.has(entry));
+  if (unknownScopes.length > 0)
+    throw new InvalidError(`Invalid scopes: ${unknownScopes.slice(0, 10).map(describeScope).join(', ')}.`);
   return [...new Set(scope as string[])];
 }
 
@@ -69,7 +70,7 @@ function describeScope(scope: unknown): string {
   return typeof scope === 'string' ? scope.slice(0, 100) : typeof scope;
 }
 
-/** Creates a key. The key itself is only in the result, and is not stored. */
+/** Creates a key. Its text is only in the result; the database stores a hash. */
 export async function createApiKey(
   { models }: HostContext,
   owner: Principal & { id: Types.ObjectId },
@@ -155,10 +156,10 @@ export async function exchangeApiKey(
   if (!(await context.setting('core.api_keys'))) {
     throw new LargeImageError('bad-value', 'API key functionality is disabled on this instance.');
   }
-  const useUpdate = { $set: { lastUse: new Date() } };
+  const lastUseUpdate = { $set: { lastUse: new Date() } };
   const hasKeyLength = key.length === keyLength;
   const document = hasKeyLength
-    ? await models.apiKey.findOneAndUpdate({ keyHash: hashSecret(key), active: true }, useUpdate).lean<ApiKeyDocument>()
+    ? await models.apiKey.findOneAndUpdate({ keyHash: hashSecret(key), active: true }, lastUseUpdate).lean<ApiKeyDocument>()
     : null;
   const user =
     document === null ? null : await models.user.findOne({ _id: document.userId, status: 'enabled' }).lean<UserDocument>();

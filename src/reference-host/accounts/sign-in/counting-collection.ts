@@ -23,8 +23,8 @@ export class CountingCollection {
   }
 
   /**
-   * If two processes insert the first attempt of a key at once, engines on PostgreSQL refuse the second with an error that the limiter does not
-   * recognize as a duplicate key. The write is then repeated, and updates the document of the first.
+   * If two processes insert the first attempt of a key at once, engines on PostgreSQL refuse the second insert with an error that the limiter
+   * does not recognize as a duplicate key. The write is then repeated, and updates the document that the other process inserted.
    */
   findOneAndUpdate(filter: KeyFilter, ...args: Tail<Parameters<Collection['findOneAndUpdate']>>) {
     return this.#writes.run(filter.key, async () => {

@@ -9,15 +9,16 @@ const minLength = 6;
 const maxLength = 1024;
 /** Longest time that a request waits for a hash to be computed. Requests that would have to wait longer are refused. */
 const patienceMs = 10_000;
-/** Longest time that a request waits for its password to be checked, by its lane. */
+/** Longest time that a request in each lane waits for its password to be checked. */
 const patienceMsByLane = { known: patienceMs, stranger: 1500 } as const;
 const retryAfterSeconds = 2;
 /**
- * A refusal is delayed by this time, so that clients that retry immediately do so less often. A request that fits in by then is served.
+ * A request waits this long before it is refused, so that clients that retry immediately do so less often. If there is capacity by then, the
+ * request is served.
  */
 const refusalDelayMs = 1000;
 /** Maximum number of requests that are delayed at the same time. */
-const maxDelayed = 1000;
+const maxDelayedRequests = 1000;
 
 /**
  * The queue in which a password is hashed: `known` for users who are signed in or have recently signed in from the same network,
@@ -38,7 +39,7 @@ export function checkPasswordRule(password: string): void {
 /** Number of requests of a lane that run at the same time. One of them hashes while the others query the database. */
 const maxConcurrentRequests = 4;
 
-/** Wraps the work of a request in a lane: calls `work`, which computes the hash, and can do something before and after it. */
+/** Calls `work`, which computes a request's hash, and can do something before and after the call. */
 type RequestWrapper<T> = (work: () => Promise<T>) => Promise<T>;
 
 /** A queue in which one hash is computed at a time. */
@@ -60,7 +61,7 @@ class Lane {
     }
   }
 
-  /** Does the work of a request when its turn has come. @param hashOne computes the hash; one at a time in the lane */
+  /** Does the work of a request when its turn has come. @param hashOne computes the hash. The lane calls one such function at a time. */
   run<T>(hashOne: () => Promise<T>, wrap: RequestWrapper<T> = (work) => work()): Promise<T> {
     return this.#limitRequests(async () => {
       const startedMs = performance.now();
@@ -94,7 +95,7 @@ export class PasswordHasher {
   }
 
   /**
-   * Whether a password matches a hash. Without a hash it does not, but the response takes the same time.
+   * Whether a password matches a hash. If there is no hash, the result is false, and takes the same time as for a wrong password.
    *
    * @param wrap is called when the request leaves the queue, and calls its argument to check the password.
    * @throws BusyError
@@ -110,9 +111,9 @@ export class PasswordHasher {
     return this.#lanes[lane].run(check, wrap);
   }
 
-  /** @throws BusyError if a sign-in would have to wait too long, now and still after {@link refusalDelayMs} */
+  /** If a sign-in would have to wait too long, pauses for {@link refusalDelayMs}. @throws BusyError if it would still have to wait too long. */
   async waitForCapacity(lane: HashLane): Promise<void> {
-    if (!this.#lanes[lane].hasCapacity(patienceMsByLane[lane]) && this.#delayedCount < maxDelayed) {
+    if (!this.#lanes[lane].hasCapacity(patienceMsByLane[lane]) && this.#delayedCount < maxDelayedRequests) {
       this.#delayedCount += 1;
       await pause(refusalDelayMs);
       this.#delayedCount -= 1;

@@ -65,9 +65,10 @@ export class SignInLimits {
   }
 
   /**
-   * Tries a password, if the limits allow it. A wrong password counts against three budgets: of the login in the client's network, of the
-   * network, and of the login. If the user is known in the network, it counts only against the first, so that nobody elsewhere can lock out
-   * the user. An attempt is counted before the password is checked, so that simultaneous attempts cannot exceed a limit.
+   * Tries a password, if the limits allow it. A wrong password counts against three budgets: one for the login in the client's network, one for
+   * the network, and one for the login. If the user is known in the network, a wrong password counts only against the first budget, so that
+   * nobody elsewhere can lock out the user. An attempt is counted before the password is checked, so that simultaneous attempts cannot exceed
+   * a limit.
    *
    * @returns the user; `null` if there is no such user or the password is wrong
    * @throws TooOftenError if a limit has been reached; the password is then not checked
@@ -99,8 +100,8 @@ export class SignInLimits {
   }
 
   /**
-   * Takes one attempt from each budget, then checks the password. If it is wrong, the attempts stay counted. If it is right, they are given
-   * back, and earlier failures of the login in the network are forgotten. If it cannot be checked, they are given back, too.
+   * Takes one attempt from each budget, then checks the password. If the password is wrong, the attempts stay counted. If it is right or cannot
+   * be checked, they are given back. A right password also resets the budget of the login in the network.
    */
   async #countWhileChecking(budgets: readonly Budget[], checkPassword: () => Promise<boolean>): Promise<boolean> {
     const takenBudgets: Budget[] = [];

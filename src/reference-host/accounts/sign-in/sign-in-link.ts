@@ -8,7 +8,7 @@ export const linkMinutes = 10;
 /** Number of random letters and digits. */
 const secretLength = 43;
 
-/** A link is stored under another hash than a token of the same text would be, so that its secret is not a token. */
+/** The hash differs from that of a token with the same text, so that the secret of a link cannot be used as a token. */
 const hashLinkSecret = (secret: string): string => hashSecret(`sign-in link ${secret}`);
 
 /** Makes the secret of a link that signs a user in once. The link becomes invalid together with the tokens of the user. */

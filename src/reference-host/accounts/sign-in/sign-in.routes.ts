@@ -44,10 +44,10 @@ const signedInSchema = objectOf({ user: userSchema, authToken: tokenSchema, mess
 
 /** Replies to a user who has just signed in, with a new token. */
 async function replyToSignIn(context: HostContext, request: SessionRequest, user: UserDocument): Promise<Reply> {
-  const issued = await issueSignInToken(context, user);
+  const issuedToken = await issueSignInToken(context, user);
   const principal: Principal = { id: user._id, admin: user.admin, groups: user.groups, seesPrivate: true };
-  const answer = { user: userView(user, principal), authToken: issued, message: 'Login succeeded.' };
-  return replyWithSession(context, request, answer, issued);
+  const answer = { user: userView(user, principal), authToken: issuedToken, message: 'Login succeeded.' };
+  return replyWithSession(context, request, answer, issuedToken);
 }
 
 /** Routes for signing in and out. */

@@ -11,7 +11,7 @@ const maxNameLength = 255;
  * Finds the user who signs in with a login or email address and a password.
  *
  * @throws AccessDeniedError `Login failed.` if the user or the password is wrong; both take the same time
- * @throws TooOftenError after too many wrong passwords, whether or not there is such a user
+ * @throws TooOftenError after too many wrong passwords, even if the user does not exist
  */
 export async function signIn(
   context: HostContext,
@@ -53,7 +53,7 @@ export async function changePassword(
     user !== null &&
     (await context.signInLimits.tryPassword({ name: user.login, findUser: async () => user, password: oldPassword, address })) !==
       null;
-  const changed = isOldPasswordRight ? await setPassword(context, userId, password, user.passwordHash) : null;
-  if (changed === null) throw new AccessDeniedError('Old password is incorrect.');
-  return changed;
+  const changedUser = isOldPasswordRight ? await setPassword(context, userId, password, user.passwordHash) : null;
+  if (changedUser === null) throw new AccessDeniedError('Old password is incorrect.');
+  return changedUser;
 }

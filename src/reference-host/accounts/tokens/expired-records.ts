@@ -2,7 +2,11 @@ import type { HostContext } from '../../context.js';
 
 const hourMs = 60 * 60 * 1000;
 
-/** Removes expired tokens, attempt counters and notifications, for engines that, unlike MongoDB, do not do this by an index. @returns how many it removed */
+/**
+ * Removes expired tokens, attempt counters and notifications. MongoDB does this by an index, but some other engines do not.
+ *
+ * @returns the number of removed documents.
+ */
 export async function removeExpired({ models }: HostContext): Promise<number> {
   const now = new Date();
   const removed = await Promise.all([

@@ -9,7 +9,7 @@ export interface TokenDocument {
   userId: Types.ObjectId | null;
   /** `tokenEpoch` of the user when the token was issued. */
   userEpoch: Types.ObjectId | null;
-  /** The API key that it was issued for, if any. */
+  /** The API key that the token was issued for; `null` if it was issued otherwise. */
   apiKeyId: Types.ObjectId | null;
   /** `tokenEpoch` of the key when the token was issued. */
   apiKeyEpoch: Types.ObjectId | null;

@@ -19,13 +19,14 @@ export const tokenRoutes: RouteDefinition<HostContext>[] = [
     errors: ['too-often'],
     async handle(input, context) {
       const { token, tokenFromCookie, address } = input;
-      const existing = token === null ? null : await findToken(context, token);
-      if (existing !== null && !tokenFromCookie) return replyWithSecret({ token, expires: existing.expires });
+      const existingToken = token === null ? null : await findToken(context, token);
+      if (existingToken !== null && !tokenFromCookie) return replyWithSecret({ token, expires: existingToken.expires });
       await context.signInLimits.countCreation(address);
-      const issued = await issueAnonymousSession(context);
-      const answer = { token: issued.token, expires: issued.expires };
-      // A browser that already has a session keeps its cookie. The answer has a new token, because scripts must not learn the cookie's.
-      return existing === null ? replyWithSession(context, input, answer, issued) : replyWithSecret(answer);
+      const issuedToken = await issueAnonymousSession(context);
+      const answer = { token: issuedToken.token, expires: issuedToken.expires };
+      // A browser that already has a session keeps its cookie. The answer has a new token, because scripts must not
+      // learn the token in the cookie.
+      return existingToken === null ? replyWithSession(context, input, answer, issuedToken) : replyWithSecret(answer);
     },
   }),
   defineRoute({

@@ -20,8 +20,8 @@ export async function repairFirstUser(context: HostContext): Promise<void> {
   const { models } = context;
   const firstUserState = await models.hostState.findById('first-user').lean();
   if (firstUserState === null) {
-    const oldest = await models.user.findOne({}, { _id: 1 }).sort({ created: 1, _id: 1 }).lean();
-    if (oldest !== null) await claimFirstUser(context, oldest._id);
+    const oldestUser = await models.user.findOne({}, { _id: 1 }).sort({ created: 1, _id: 1 }).lean();
+    if (oldestUser !== null) await claimFirstUser(context, oldestUser._id);
     return;
   }
   if ((await models.user.exists({ admin: true })) !== null) return;

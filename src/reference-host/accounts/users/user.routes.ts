@@ -84,11 +84,11 @@ export const userRoutes: RouteDefinition<HostContext>[] = [
       if (principal.id !== null) return userView(user, principal);
       await context.signInLimits.rememberUser([user.login, user.email], address);
       const view = userView(user, { id: user._id, admin: user.admin, groups: [], seesPrivate: true });
-      const mustVerify = !user.emailVerified && (await context.setting('core.email_verification')) === 'required';
-      if (user.status !== 'enabled' || mustVerify) return view;
-      const issued = await issueSignInToken(context, user);
-      const authToken = { token: issued.token, expires: issued.expires };
-      return replyWithSession(context, input, { ...view, authToken }, issued);
+      const mustVerifyEmail = !user.emailVerified && (await context.setting('core.email_verification')) === 'required';
+      if (user.status !== 'enabled' || mustVerifyEmail) return view;
+      const issuedToken = await issueSignInToken(context, user);
+      const authToken = { token: issuedToken.token, expires: issuedToken.expires };
+      return replyWithSession(context, input, { ...view, authToken }, issuedToken);
     },
   }),
   defineRoute({
@@ -150,7 +150,7 @@ export const userRoutes: RouteDefinition<HostContext>[] = [
       const { query, caller, address } = input;
       const { id: userId } = await requireSignedIn(context, caller);
       const user = await changePassword(context, { userId, oldPassword: query.old, password: query.new, address });
-      // All tokens have ended, including that of this request. The browser gets a new one and stays signed in.
+      // All tokens have ended, including the token of this request. The browser gets a new one and stays signed in.
       return replyWithSession(context, input, { message: 'Password changed.' }, await issueSignInToken(context, user));
     },
   }),

@@ -44,8 +44,8 @@ export interface NewUser {
 }
 
 /**
- * Creates a user with the folders that new users get. The very first user becomes administrator, enabled and verified. If several
- * register at once, this applies to exactly one of them.
+ * Creates a user with the folders that new users get. The very first user becomes administrator, enabled and verified. If several users
+ * register at once, exactly one of them is the first.
  */
 export async function createUser(context: HostContext, user: NewUser, lane: HashLane = 'known'): Promise<UserDocument> {
   const login = checkLogin(user.login);
@@ -79,20 +79,20 @@ export async function createUser(context: HostContext, user: NewUser, lane: Hash
   });
 }
 
-/** Does the steps of a registration after the user is recorded. Can be repeated. @returns `null` if there is no such user */
+/** Completes the registration of a user who has been recorded. Can be repeated. @returns `null` if there is no such user */
 export async function finishRegistration(context: HostContext, userId: Types.ObjectId): Promise<UserDocument | null> {
   if ((await context.models.user.exists({ _id: userId })) === null) return null;
   await claimFirstUser(context, userId);
   announceStep('registration:first');
-  const created = (await context.models.user.findById(userId).lean<UserDocument>())!;
+  const createdUser = (await context.models.user.findById(userId).lean<UserDocument>())!;
   if ((await context.setting('core.user_default_folders')) === 'public_private') {
     for (const name of ['Public', 'Private']) {
       const folder = { name, public: name === 'Public', creatorId: userId, reuseExisting: true };
-      await createFolder(context, { type: 'user', doc: created }, folder);
+      await createFolder(context, { type: 'user', doc: createdUser }, folder);
       announceStep('registration:folder');
     }
   }
-  return created;
+  return createdUser;
 }
 
 async function createDuplicateError({ models }: HostContext, login: string): Promise<InvalidError> {
@@ -157,27 +157,27 @@ export async function updateUser(context: HostContext, user: UserDocument, chang
     // A user who is disabled loses all tokens, and must sign in again after being enabled.
     ...(status !== undefined && status !== 'enabled' && { tokenEpoch: new Types.ObjectId() }),
   };
-  let updated: UserDocument | null;
+  let updatedUser: UserDocument | null;
   try {
-    updated = await context.models.user
+    updatedUser = await context.models.user
       .findOneAndUpdate({ _id: user._id }, { $set: changedFields }, { returnDocument: 'after' })
       .lean<UserDocument>();
   } catch (error) {
     if (isDuplicateKey(error)) throw new InvalidError('That email is already registered.', 'email');
     throw error;
   }
-  if (updated === null) throw new UnknownIdError('user', user._id.toHexString());
-  if (updated.admin !== user.admin || updated.status !== user.status) {
+  if (updatedUser === null) throw new UnknownIdError('user', user._id.toHexString());
+  if (updatedUser.admin !== user.admin || updatedUser.status !== user.status) {
     await context.events.emit('access.changed', {});
-    await forgetTokens(context, { userId: user._id, userEpoch: { $ne: updated.tokenEpoch } });
+    await forgetTokens(context, { userId: user._id, userEpoch: { $ne: updatedUser.tokenEpoch } });
   }
-  return updated;
+  return updatedUser;
 }
 
 /**
  * Sets a user's password and ends all of the user's tokens.
  *
- * @param currentHash hash of the old password, if the caller has proved knowledge of it; it must not have changed since
+ * @param currentHash hash of the old password, if the caller has proved to know it; the password is set only if this is still the stored hash
  * @returns the changed user; `null` if there is no such user, or the old password has changed
  */
 export async function setPassword(
@@ -189,11 +189,11 @@ export async function setPassword(
   checkPasswordRule(password);
   const changedFields = { passwordHash: await context.passwords.hash(password, 'known'), tokenEpoch: new Types.ObjectId() };
   const filter = { _id: userId, ...(currentHash !== undefined && { passwordHash: currentHash }) };
-  const changed = await context.models.user
+  const changedUser = await context.models.user
     .findOneAndUpdate(filter, { $set: changedFields }, { returnDocument: 'after' })
     .lean<UserDocument>();
-  if (changed !== null) await forgetTokens(context, { userId, userEpoch: { $ne: changedFields.tokenEpoch } });
-  return changed;
+  if (changedUser !== null) await forgetTokens(context, { userId, userEpoch: { $ne: changedFields.tokenEpoch } });
+  return changedUser;
 }
 
 /** Removes a user with all folders, tokens, keys and permissions. */
@@ -209,10 +209,10 @@ export async function removeTracesOfUser(context: HostContext, _id: Types.Object
   await removeFoldersIn(context, _id);
   await removeTrashOfUser(context, _id);
   await models.notification.deleteMany({ userId: _id });
-  const removePermissions = { $pull: { 'access.users': { id: _id } } };
-  await models.folder.updateMany({ 'access.users.id': _id }, removePermissions, withTrashed);
-  await models.collection.updateMany({ 'access.users.id': _id }, removePermissions);
-  await models.group.updateMany({ 'access.users.id': _id }, removePermissions);
+  const permissionRemoval = { $pull: { 'access.users': { id: _id } } };
+  await models.folder.updateMany({ 'access.users.id': _id }, permissionRemoval, withTrashed);
+  await models.collection.updateMany({ 'access.users.id': _id }, permissionRemoval);
+  await models.group.updateMany({ 'access.users.id': _id }, permissionRemoval);
   await models.group.updateMany({ requests: _id }, { $pull: { requests: _id } });
   await events.emit('user.removed', { userId: _id.toHexString() });
   await events.emit('access.changed', {});
