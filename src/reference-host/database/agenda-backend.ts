@@ -5,18 +5,18 @@ import { repeatCollisions } from '../../larger-host.js';
 
 /** A back end of Agenda whose database is connected before Agenda gets it, by {@link openAgendaBackend}. */
 class ConnectedBackend extends MongoBackend {
-  #opened: Promise<void> | null = null;
+  #opening: Promise<void> | null = null;
 
   /** Connects once. Agenda calls this again and ignores the result. */
   override connect(): Promise<void> {
-    this.#opened ??= super.connect();
-    return this.#opened;
+    this.#opening ??= super.connect();
+    return this.#opening;
   }
 }
 
 /**
  * Opens a database for Agenda. Agenda waits neither for the opening nor for the unlocking of entries that it has fetched beyond its
- * limit. If one of them failed, for example while the database is down, the unhandled rejection would end the process. So opening is
+ * limit. If either failed, for example while the database is down, the unhandled rejection would end the process. So opening is
  * awaited here, and errors of unlocking are logged.
  *
  * @throws the errors of the database.
@@ -37,8 +37,8 @@ export async function openAgendaBackend(connection: Connection, logger: HostLogg
 }
 
 /**
- * Finds with one query which queues have entries that are due. Agenda would send a query for each of its queues twice a second, and
- * usually none has any.
+ * Finds with one query which queues have entries that are due. Agenda would send a query for each of its queues twice a second, although
+ * queues are usually empty.
  */
 function queryDueQueuesTogether(repository: MongoJobRepository): void {
   const getNextJob = repository.getNextJobToRun.bind(repository);
@@ -48,8 +48,8 @@ function queryDueQueuesTogether(repository: MongoJobRepository): void {
     await new Promise(setImmediate);
     const { until, lockedBefore } = nextQuery!;
     nextQuery = null;
-    const lockable = [{ lockedAt: null, nextRunAt: { $lte: until } }, { lockedAt: { $lte: lockedBefore } }];
-    return new Set<string>(await repository.collection.distinct('name', { $or: lockable }));
+    const lockableConditions = [{ lockedAt: null, nextRunAt: { $lte: until } }, { lockedAt: { $lte: lockedBefore } }];
+    return new Set<string>(await repository.collection.distinct('name', { $or: lockableConditions }));
   };
   repository.getNextJobToRun = async (name, nextScanAt, lockDeadline, now, options) => {
     nextQuery ??= { until: nextScanAt, lockedBefore: lockDeadline, dueQueues: queryDueQueues() };

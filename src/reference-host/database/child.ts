@@ -1,8 +1,9 @@
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 
 /**
- * A program that runs a server. The standard input of the program ends when the process that started it ends, for any reason. Then the server
- * gets SIGTERM, and SIGKILL if it is still running after 20 seconds, and a temporary folder is removed.
+ * A script that starts a server, and stops it when the script's standard input ends. This happens when the process that started the script
+ * ends, for any reason. The server then gets SIGTERM, and SIGKILL if it is still running after 20 seconds. When the server has ended, a
+ * temporary folder is removed.
  */
 const guardScript = `
 const { spawn } = require('node:child_process');
@@ -31,17 +32,17 @@ child.on('error', (error) => { console.error(error.message); end(127); });
 /** A child process that ends with this process. */
 export interface Child {
   process: ChildProcessWithoutNullStreams;
-  /** The last lines of its standard error, or of its standard output if that is empty; for error messages. */
+  /** For error messages: the last lines of the child's standard error, or of its standard output if there are none. */
   lastLines(): string;
   /** Resolves with a description when the process has ended. */
   exited: Promise<string>;
-  /** Closes its standard input to make it end, and kills it after `graceMs`. Resolves when it has ended. */
+  /** Closes the child's standard input so that the child ends, and kills it after `graceMs`. Resolves when the child has ended. */
   stop(graceMs?: number): Promise<void>;
 }
 
 /**
- * Starts a program that ends when its standard input ends. It gets a separate session, so that Ctrl-C in a terminal reaches only
- * this process, which then stops the program in order.
+ * Starts a program that ends when its standard input ends. The program runs in a separate session, so that Ctrl-C in a terminal reaches
+ * only this process, which then stops the program in order.
  */
 export function startChild(command: string, args: readonly string[], env: Readonly<Record<string, string | undefined>>): Child {
   // Batch files (mvn.cmd) only run in the shell of Windows, which needs the arguments quoted.
@@ -94,8 +95,8 @@ export function startGuarded(
  *
  * @param options `measureProgress` is called every half second and returns a value that changes while there is progress. The value may
  * stay the same for `maxFirstStallMs` at the start, and for `maxStallMs` later
- * @throws if the child exits with a code other than 0; if it makes no progress for too long, or the signal is aborted, the child is also
- * killed
+ * @throws if the child exits with a code other than 0. If there is no progress for too long or the signal is aborted, the child is stopped,
+ * and then the function also throws.
  */
 export async function waitForExit(
   child: Child,
@@ -107,7 +108,7 @@ export async function waitForExit(
   },
 ): Promise<void> {
   let progress = await options.measureProgress();
-  let progressAt = Date.now();
+  let lastProgressMs = Date.now();
   let limitMs = options.maxFirstStallMs;
   for (;;) {
     const timeout = new Promise<null>((resolve) => setTimeout(resolve, 500, null));
@@ -117,10 +118,10 @@ export async function waitForExit(
     const newProgress = await options.measureProgress();
     if (newProgress !== progress) {
       progress = newProgress;
-      progressAt = Date.now();
+      lastProgressMs = Date.now();
       limitMs = options.maxStallMs;
     }
-    if (options.signal?.aborted || Date.now() - progressAt > limitMs) {
+    if (options.signal?.aborted || Date.now() - lastProgressMs > limitMs) {
       await child.stop(2000);
       options.signal?.throwIfAborted();
       throw new Error(`no progress for ${Math.round(limitMs / 1000)} seconds`);

@@ -10,17 +10,17 @@ export interface DatabaseOptions {
   env: Readonly<Record<string, string | undefined>>;
   /** Folder where a durable engine keeps its data; `null` for a temporary folder that is removed at the end. */
   directory: string | null;
-  /** How long to wait for the server named by the caller, in milliseconds. Default 0. */
+  /** How long to wait for the server at `MONGODB_URI`, in milliseconds. Default 0. */
   waitMs?: number;
-  /** How long a download may make no progress, in milliseconds. Default: 10 seconds before its first byte, and a minute later. */
+  /** How long a download may make no progress, in milliseconds. Default: 10 seconds before the first byte, and a minute after it. */
   downloadStallMs?: number;
   /** Called with the progress of slow steps. */
   report?: (progress: Progress) => void;
-  /** Aborting it stops downloads and the start, and stops what was already started. */
+  /** Aborting the signal cancels the search for a database, and stops programs that were started for it. */
   signal?: AbortSignal;
 }
 
-/** A database that answers. */
+/** A database that accepts connections. */
 export interface Database {
   /**
    * Connection string that contains the name of a database. It may contain credentials: print {@link Database.address} instead.

@@ -6,7 +6,7 @@ import { waitForExit, startChild } from './child.js';
 import type { DatabaseOptions } from './database-options.js';
 import { isInstalled, describeMissingPackages } from '../../optional-packages.js';
 
-/** Pinned, so that two machines run the same version; `MONGOMS_VERSION` selects another. */
+/** All machines run this version, unless `MONGOMS_VERSION` selects another. */
 const mongodVersion = '8.2.6';
 /** A download is abandoned after this time without progress, unless the caller sets another limit. */
 const defaultStallMs = { beforeFirstByte: 10_000, later: 60_000 };
@@ -45,8 +45,8 @@ export async function downloadMongod(
     incompleteLine = lines.pop() ?? '';
     for (const line of lines) {
       if (line.startsWith('PATH ')) path = line.slice(5).trim();
-      const percent = /: ([\d.]+)% \(/.exec(line);
-      if (percent) options.report?.({ text: line.trim(), fraction: Number(percent[1]) / 100 });
+      const percentMatch = /: ([\d.]+)% \(/.exec(line);
+      if (percentMatch) options.report?.({ text: line.trim(), fraction: Number(percentMatch[1]) / 100 });
     }
   });
   const { signal, downloadStallMs } = options;

@@ -6,11 +6,10 @@ const channel = 'net.client.socket';
 
 /**
  * Makes commands fail if their connection has ended. The driver (seen in 7.8 and 7.9) may write to a socket that is destroyed but has
- * not emitted `close` yet, as when the database ends under load. The driver then waits for a `drain` that never comes, and whatever needs the
- * command waits too. The driver does listen for errors of the socket, so one is emitted here. TLS
- * connections are not covered.
+ * not emitted `close` yet, as when the database ends under load. The driver then waits for a `drain` that never comes, and callers wait for
+ * the command. The driver does listen for errors of the socket, so an error is emitted here. TLS connections are not covered.
  *
- * @returns `watch` adds a connection to watch, `stop` ends the watching of all.
+ * @returns `watch` starts to watch a connection; `stop` stops watching all connections.
  */
 export function watchEndedConnections(): { watch(connection: Connection): void; stop(): void } {
   const ports = new Set<number>();
@@ -25,7 +24,7 @@ export function watchEndedConnections(): { watch(connection: Connection): void; 
       socket.once('close', () => {
         if (remotePort === undefined || !ports.has(remotePort)) return;
         failOpenCommands(socket);
-        // Also fails a command that was only about to be written when the connection closed.
+        // The second call is for a command that was only about to be written when the connection closed.
         setImmediate(failOpenCommands, socket);
       });
     });

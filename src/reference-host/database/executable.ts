@@ -3,7 +3,7 @@ import { delimiter, join } from 'node:path';
 
 /** Path of a program on `PATH`, or `null`. */
 export function findExecutable(env: Readonly<Record<string, string | undefined>>, name: string): string | null {
-  // Windows spells it Path and adds the extensions of programs.
+  // Windows spells the variable `Path`, and adds an extension to the names of programs.
   const folders = (env.PATH ?? env.Path ?? '').split(delimiter).filter((folder) => folder !== '');
   const extensions = delimiter === ';' ? (env.PATHEXT ?? '.EXE;.CMD;.BAT').split(';') : [''];
   for (const folder of folders) {

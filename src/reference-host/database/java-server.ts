@@ -50,7 +50,7 @@ async function fetchArchives(options: JavaServerOptions): Promise<string> {
         '--strict-checksums',
         '-f',
         join(temporaryFolder, 'pom.xml'),
-        // A dead connection fails within seconds, in the transports of Maven 3 and of later versions.
+        // With these settings, Maven 3 and later versions give up a dead connection within seconds.
         '-Dmaven.wagon.http.retryHandler.count=1',
         '-Dmaven.wagon.rto=20000',
         '-Daether.connector.connectTimeout=8000',
@@ -89,7 +89,11 @@ async function fetchArchives(options: JavaServerOptions): Promise<string> {
   }
 }
 
-/** Compiles the launcher, unless it is in the cache. @returns the arguments for Java, with the source of the launcher if the cache cannot be written */
+/**
+ * Compiles the launcher, unless it is in the cache.
+ *
+ * @returns the arguments for Java. If the cache cannot be written, Java gets the source of the launcher and compiles it at each start.
+ */
 async function prepareLauncher(java: string, archiveFolder: string, options: JavaServerOptions): Promise<string[]> {
   const source = fileURLToPath(new URL('./MemoryDatabase.java', import.meta.url));
   const jars = (await readdir(archiveFolder)).filter((name) => name.endsWith('.jar'));
@@ -146,19 +150,19 @@ export async function startJavaServer(options: JavaServerOptions): Promise<Datab
     const address = `127.0.0.1:${port}`;
     const uri = `mongodb://${address}/`;
     await ping(uri, startTimeoutMs);
-    let stopped = false;
+    let isStopped = false;
     return {
       uri,
       address,
       engine: `mongo-java-server ${serverVersion} (in memory)`,
       durable: false,
       lost: new Promise((resolve) => {
-        void child.exited.then((end) => {
-          if (!stopped) resolve(new Error(`mongo-java-server ${end}: ${child.lastLines()}`));
+        void child.exited.then((exitReason) => {
+          if (!isStopped) resolve(new Error(`mongo-java-server ${exitReason}: ${child.lastLines()}`));
         });
       }),
       async stop() {
-        stopped = true;
+        isStopped = true;
         await child.stop(5000);
       },
     };
@@ -181,7 +185,7 @@ async function waitForAnnouncedPort(child: Child, signal: AbortSignal | undefine
   const timer = setTimeout(() => reject(new Error(`no response within ${startTimeoutMs / 1000} seconds`)), startTimeoutMs);
   child.process.stdout.on('data', onOutput);
   signal?.addEventListener('abort', onAbort);
-  void child.exited.then((end) => reject(new Error(`java ${end}: ${child.lastLines()}`)));
+  void child.exited.then((exitReason) => reject(new Error(`java ${exitReason}: ${child.lastLines()}`)));
   try {
     signal?.throwIfAborted();
     return await promise;

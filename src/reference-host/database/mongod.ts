@@ -7,7 +7,7 @@ import { startGuarded } from './child.js';
 import type { Database, DatabaseOptions } from './database-options.js';
 import { ping } from './uri.js';
 
-/** After a crash, mongod replays its journal before it answers. That took less than a minute for gigabytes; three are allowed. */
+/** After a crash, mongod replays its journal before it answers, which can take about a minute for gigabytes of data. */
 const startTimeoutMs = 180_000;
 
 /** Whether a folder contains data of mongod. */
@@ -45,7 +45,7 @@ async function readLastLines(path: string): Promise<string> {
 /**
  * Starts `mongod` on a free port of 127.0.0.1, with its data in `options.directory` or in a temporary folder.
  *
- * @throws an error with the end of its log if it ends before it answers
+ * @throws an error with the last lines of the log if mongod ends before it answers
  */
 export async function startMongod(
   program: string,
@@ -63,29 +63,29 @@ export async function startMongod(
     const uri = `mongodb://${address}/?directConnection=true`;
     const failure = await waitForAnswer(uri, child.exited, options);
     if (failure === null) {
-      let stopped = false;
+      let isStopped = false;
       return {
         uri,
         address,
         engine: `MongoDB (${program})`,
         durable: temporaryDirectory === null,
         lost: new Promise((resolve) => {
-          void child.exited.then((end) => {
-            if (!stopped) resolve(new Error(`mongod ${end}; its log is ${logPath}`));
+          void child.exited.then((exitReason) => {
+            if (!isStopped) resolve(new Error(`mongod ${exitReason}; its log is ${logPath}`));
           });
         }),
         async stop() {
-          stopped = true;
+          isStopped = true;
           await child.stop();
         },
       };
     }
-    const lines = [child.lastLines(), await readLastLines(logPath)].filter((text) => text !== '').join('\n');
+    const lastLines = [child.lastLines(), await readLastLines(logPath)].filter((text) => text !== '').join('\n');
     await child.stop();
     options.signal?.throwIfAborted();
     // If another program has taken the port first, another port is tried.
-    if (attempt < 3 && /address already in use/i.test(lines)) continue;
-    throw new Error(`${failure}${lines === '' ? '' : `: ${lines}`}`);
+    if (attempt < 3 && /address already in use/i.test(lastLines)) continue;
+    throw new Error(`${failure}${lastLines === '' ? '' : `: ${lastLines}`}`);
   }
 }
 
@@ -99,7 +99,7 @@ async function waitForAnswer(
   void exited.then((text) => {
     exitReason = text;
   });
-  const began = Date.now();
+  const startMs = Date.now();
   let reportedSeconds = 0;
   for (;;) {
     if (options.signal?.aborted) return 'canceled';
@@ -109,7 +109,7 @@ async function waitForAnswer(
     );
     if (exitReason !== null) return exitReason;
     if (failure === null) return null;
-    const seconds = Math.round((Date.now() - began) / 1000);
+    const seconds = Math.round((Date.now() - startMs) / 1000);
     if (seconds * 1000 > startTimeoutMs) return `no response within ${startTimeoutMs / 1000} seconds (${failure})`;
     if (seconds >= reportedSeconds + 5) {
       reportedSeconds = seconds;

@@ -31,7 +31,7 @@ export async function startDatabase(options: DatabaseOptions): Promise<Database>
 
   const { directory } = options;
   const failures: string[] = [];
-  const attempt = async (description: string, start: () => Promise<Database>): Promise<Database | null> => {
+  const tryToStart = async (description: string, start: () => Promise<Database>): Promise<Database | null> => {
     try {
       options.signal?.throwIfAborted();
       const database = await start();
@@ -44,12 +44,12 @@ export async function startDatabase(options: DatabaseOptions): Promise<Database>
   };
 
   const mongod =
-    (await attempt('mongod on PATH', () => {
+    (await tryToStart('mongod on PATH', () => {
       const program = findExecutable(options.env, 'mongod');
       if (program === null) throw new Error('not found');
       return startMongod(program, options);
     })) ??
-    (await attempt('mongod downloaded by mongodb-memory-server', async () =>
+    (await tryToStart('mongod downloaded by mongodb-memory-server', async () =>
       startMongod(await downloadMongod(options), options),
     ));
   if (mongod !== null) return mongod;
@@ -62,7 +62,7 @@ export async function startDatabase(options: DatabaseOptions): Promise<Database>
         '  - or choose another DATA_DIR to start with an empty database',
     );
   }
-  const memoryDatabase = await attempt('mongo-java-server', () => startJavaServer(options));
+  const memoryDatabase = await tryToStart('mongo-java-server', () => startJavaServer(options));
   if (memoryDatabase !== null) return memoryDatabase;
   throw new DatabaseUnavailableError(`No database. Tried in this order:\n  - MONGODB_URI: not set\n${listFailures()}\n${advice}`);
 }

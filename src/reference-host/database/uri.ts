@@ -1,12 +1,12 @@
 import mongoose from 'mongoose';
 
-const connectionString = /^(mongodb(?:\+srv)?:\/\/)(?:([^/?#]*)@)?([^/?#@]+)(?:\/([^?#]*))?(?:\?([^#]*))?$/;
+const connectionStringPattern = /^(mongodb(?:\+srv)?:\/\/)(?:([^/?#]*)@)?([^/?#@]+)(?:\/([^?#]*))?(?:\?([^#]*))?$/;
 
 /** Parts of a connection string; `null` for any other text. */
 function parseUri(
   uri: string,
 ): { scheme: string; login: string | null; hosts: string; databaseName: string; query: string } | null {
-  const match = connectionString.exec(uri);
+  const match = connectionStringPattern.exec(uri);
   if (!match) return null;
   return {
     scheme: match[1] ?? '',
@@ -17,7 +17,7 @@ function parseUri(
   };
 }
 
-/** `host:port` (several with commas) of a connection string, without credentials; `null` for other texts. */
+/** The hosts of a connection string as `host:port`, separated by commas, without credentials; `null` for other texts. */
 export function hostsOf(uri: string): string | null {
   return parseUri(uri)?.hosts ?? null;
 }
@@ -31,8 +31,8 @@ export function withoutCredentials(text: string): string {
 }
 
 /**
- * The connection string with this database name; with `'keep'` the name is added only if there is none. The user is still authenticated by
- * the same database.
+ * Returns the connection string with this database name. With `'keep'`, a string that names a database is returned unchanged. The same
+ * database as before authenticates the user.
  */
 export function withDatabaseName(uri: string, name: string, existing: 'keep' | 'replace' = 'replace'): string {
   const uriParts = parseUri(uri);

@@ -15,9 +15,10 @@ export interface RetryOptions {
 }
 
 /**
- * Does work that needs the database. As long as the database cannot be reached, the work is tried again, because the database may still be starting.
+ * Does work that needs the database. As long as the database cannot be reached, the work is tried again, because the database may still be
+ * starting.
  *
- * @throws DatabaseUnavailableError if it could not be reached in time; other errors immediately.
+ * @throws DatabaseUnavailableError if the database could not be reached in time. Other errors of the work are thrown immediately.
  */
 export async function retryWhileDatabaseIsAway<T>(
   work: () => Promise<T>,
@@ -29,7 +30,7 @@ export async function retryWhileDatabaseIsAway<T>(
       return await work();
     } catch (error) {
       signal?.throwIfAborted();
-      // `larger-host.js` imports almost everything. Loaded here, it does not delay the start of the database by `npm start`.
+      // `larger-host.js` imports almost everything. It is loaded only here, so that it does not delay the database that `npm start` starts.
       const { isDatabaseOutage } = await import('../../larger-host.js');
       if (!isDatabaseOutage(error)) throw error;
       const reason = withoutCredentials(error instanceof Error ? error.message : String(error));
