@@ -1,6 +1,6 @@
 import { Schema, type Types } from 'mongoose';
 
-/** A file record that uses bytes, or is about to. */
+/** A file record that uses stored bytes, or is about to use them. */
 export interface BlobReference {
   fileId: Types.ObjectId;
   /** The process that made, or makes, the record. */
@@ -10,8 +10,8 @@ export interface BlobReference {
 }
 
 /**
- * Bytes in the data directory. Files that are copies share them. This record is stored before the bytes and removed before the bytes, so bytes without
- * a record are not in use.
+ * Bytes in the data directory, which copies of a file share. This record is stored before the bytes and removed before the bytes, so bytes
+ * without a record are not in use.
  */
 export interface BlobDocument {
   /** The key in file records. */

@@ -3,7 +3,10 @@ import { LargeImageError } from '../../index.js';
 import { describeMissingPackages } from '../../optional-packages.js';
 import type { Bucket } from '../../s3/index.js';
 
-/** Opens buckets of the object store that is configured by the environment variables of the AWS SDK. The connection is opened when the first file is read. */
+/**
+ * Opens buckets of the object store that the environment variables of the AWS SDK describe. The connection is opened when the first file is
+ * read.
+ */
 export class Buckets {
   #client: Promise<S3Client> | null = null;
 

@@ -25,11 +25,11 @@ export interface WriteResult {
   received: number;
   /** The reason why the stream ended early, if it did. */
   failure?: unknown;
-  /** Whether the stream had more bytes than the upload still needed. Then none of them was kept. */
+  /** Whether the stream had more bytes than the upload still needed. In this case, no bytes of the stream were kept. */
   isTooLong: boolean;
 }
 
-/** Thrown if an upload has fewer bytes on disk than it should. Then nothing was written, because further bytes would leave a gap of zeros. */
+/** Thrown if an upload has fewer bytes on disk than it should. Nothing was written, because further bytes would leave a gap of zeros. */
 export class MissingBytesError extends Error {
   override name = 'MissingBytesError';
 }
@@ -41,7 +41,7 @@ export class MissingBytesError extends Error {
 export class ByteStore {
   readonly #filesFolder: string;
   readonly #uploadsFolder: string;
-  /** File with the id of the database that has the records of this directory. */
+  /** The file with the id of the database that this directory belongs to. */
   readonly #ownerPath: string;
 
   constructor(readonly root: string) {
@@ -59,7 +59,7 @@ export class ByteStore {
     }
   }
 
-  /** Creates the directories. If they have no files yet, they belong to the database with this id from now on. */
+  /** Creates the directories. If they contain no files yet, they are assigned to the database with this id. */
   async initialize(databaseId: string): Promise<void> {
     await mkdir(this.#filesFolder, { recursive: true });
     await mkdir(this.#uploadsFolder, { recursive: true });
@@ -80,7 +80,7 @@ export class ByteStore {
 
   /** The path of the bytes of a key. */
   pathOf(key: string): string {
-    // The last digits are used, because object ids start with the time.
+    // The folder is named after the last digits, because object ids start with the time and would almost all be in the same folder.
     return join(this.#filesFolder, key.slice(-2), checkKey(key));
   }
 
@@ -178,7 +178,7 @@ export class ByteStore {
     await rm(this.pathOf(key), { force: true });
   }
 
-  /** Everything in the store, finished or not, except files whose names do not come from the store. */
+  /** All finished files and unfinished uploads. Files whose names are not keys are left out. */
   async *list(): AsyncGenerator<{ key: string; remove: () => Promise<void> }> {
     for (const key of await listKeys(this.#uploadsFolder)) yield { key, remove: () => this.discard(key) };
     for (const directory of await readdir(this.#filesFolder)) {
@@ -187,7 +187,8 @@ export class ByteStore {
   }
 
   /**
-   * Whether the folder belongs to the database with this id. Another database, such as one in memory or a new one, has no records of the files here.
+   * Whether the folder belongs to the database with this id. Another database, such as one in memory or a new one, has no records of the files
+   * here.
    */
   async belongsTo(databaseId: string): Promise<boolean> {
     return (await this.readDirectoryId(databaseId)) !== null;
@@ -251,11 +252,12 @@ async function writeStream(
 
 /** Writes all of `bytes` at a position. @returns the position after them. */
 async function writeBytes(handle: FileHandle, bytes: Uint8Array, position: number): Promise<number> {
-  let written = 0;
-  while (written < bytes.byteLength) {
-    written += (await handle.write(bytes, written, bytes.byteLength - written, position + written)).bytesWritten;
+  let writtenLength = 0;
+  while (writtenLength < bytes.byteLength) {
+    writtenLength += (await handle.write(bytes, writtenLength, bytes.byteLength - writtenLength, position + writtenLength))
+      .bytesWritten;
   }
-  return position + written;
+  return position + writtenLength;
 }
 
 function checkKey(text: string): string {

@@ -64,7 +64,7 @@ function readParameterRange({ offset, endByte = Infinity }: DownloadRequest, siz
 }
 
 function toSafeContentType(mimeType: string): string {
-  // Anything other than a media type would be written into the header unchanged.
+  // The text becomes part of a header, so anything other than a media type is replaced.
   if (!/^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(\s*;\s*[\w-]+=("[^"\\\r\n]*"|[\w.+-]+))*$/.test(mimeType))
     return 'application/octet-stream';
   return /^text\//i.test(mimeType) && !/charset/i.test(mimeType) ? `${mimeType};charset=utf-8` : mimeType;
@@ -74,11 +74,14 @@ function toSafeContentType(mimeType: string): string {
 export function createContentDisposition(name: string, disposition: 'inline' | 'attachment'): string {
   // Lone surrogates have no UTF-8 form.
   const validName = name.replace(/\p{Surrogate}/gu, '\ufffd');
-  // Only ASCII, because Node garbles other characters in a header of this name if the length of the body is known.
-  // eslint-disable-next-line no-control-regex -- control characters are what must go
+  // The first form of the name is ASCII, because Node garbles other characters in this header if the length of the body is known.
+  // eslint-disable-next-line no-control-regex -- control characters are replaced
   const asciiName = validName.replace(/[\u0000-\u001f\u007f]/g, '_').replace(/[^\u0020-\u007e]/g, '?');
-  const quoted = asciiName.replace(/[\\"]/g, '\\$&');
-  const encoded = encodeURIComponent(validName).replace(/['()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
-  const extended = asciiName === validName ? '' : `; filename*=UTF-8''${encoded}`;
-  return `${disposition}; filename="${quoted}"${extended}`;
+  const quotedName = asciiName.replace(/[\\"]/g, '\\$&');
+  const encodedName = encodeURIComponent(validName).replace(
+    /['()*]/g,
+    (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+  const extendedParameter = asciiName === validName ? '' : `; filename*=UTF-8''${encodedName}`;
+  return `${disposition}; filename="${quotedName}"${extendedParameter}`;
 }

@@ -4,7 +4,10 @@ import { LargeImageError, type HostFileTree } from '../../index.js';
 import type { HostContext } from '../context.js';
 import type { FileDocument } from './file.model.js';
 
-/** Gives access to the files of a Zarr that is served in place, by the record of its description; `null` for other files. */
+/**
+ * Gives access to all files of a Zarr that is served in place. Takes the record of the Zarr's description, and returns `null` for other
+ * files.
+ */
 export function openFileTree(context: HostContext, { name, storage }: FileDocument): HostFileTree | null {
   if ((storage.kind !== 'in-place' && storage.kind !== 'bucket') || storage.isTree !== true) return null;
   if (storage.kind === 'in-place') return { file: (path) => openDiskFile(dirname(storage.path), path) };
@@ -22,11 +25,11 @@ async function openDiskFile(folder: string, path: string): Promise<TreeFile> {
     const handle = await open(realFilePath, 'r');
     try {
       const bytes = new Uint8Array(length);
-      let filled = 0;
-      for (let count = -1; count !== 0 && filled < length; filled += count) {
-        count = (await handle.read(bytes, filled, length - filled, offset + filled)).bytesRead;
+      let filledLength = 0;
+      for (let count = -1; count !== 0 && filledLength < length; filledLength += count) {
+        count = (await handle.read(bytes, filledLength, length - filledLength, offset + filledLength)).bytesRead;
       }
-      return bytes.subarray(0, filled);
+      return bytes.subarray(0, filledLength);
     } finally {
       await handle.close();
     }

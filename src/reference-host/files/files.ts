@@ -45,7 +45,7 @@ export async function loadFile(
   const folderId = item?.folderId ?? (file.attachedToType === 'folder' ? file.attachedToId : undefined);
   const folder = folderId === undefined ? null : await models.folder.findById(folderId).lean();
   if (folder !== null) requireLevel('folder', folder, principal, level);
-  // Only administrators can load a file whose document no longer exists. Nobody can if the document is in the trash.
+  // Only administrators can load a file whose document no longer exists. Nobody can load it if the document is in the trash.
   else if (!principal.admin || (await isInTrash(context, itemId ?? folderId))) throw new UnknownIdError('file', id);
   return file;
 }
@@ -120,7 +120,7 @@ export async function insertFiles(
   return results;
 }
 
-/** Stores the records of files whose items are stored afterwards. Nobody sees the files before that. */
+/** Stores the records of files before the records of their items. Until the items are stored, nobody can see the files. */
 export async function insertHiddenFiles({ models }: HostContext, files: readonly NewFileOfItem[]): Promise<FileDocument[]> {
   const createdFiles = files.map(toFileDocument);
   await models.file.insertMany(createdFiles, { lean: true });
@@ -129,11 +129,11 @@ export async function insertHiddenFiles({ models }: HostContext, files: readonly
 }
 
 function toFileDocument({ itemId, record }: NewFileOfItem): FileDocument {
-  const { attached = false, fields, mimeType, ...rest } = record;
+  const { attached = false, fields, mimeType, ...otherFields } = record;
   return {
     _id: new Types.ObjectId(),
     ...fields,
-    ...rest,
+    ...otherFields,
     mimeType: typeOfNewFile(record.name, mimeType),
     itemId: attached ? null : itemId,
     ...(attached && { attachedToType: 'item', attachedToId: itemId }),
@@ -142,7 +142,7 @@ function toFileDocument({ itemId, record }: NewFileOfItem): FileDocument {
   };
 }
 
-/** Removes a file: first the record, then the bytes. If several processes remove it at the same time, one does the work. */
+/** Removes a file: first the record, then the bytes. If several processes remove the file at the same time, only one of them does the work. */
 export async function removeFile(context: HostContext, fileId: Types.ObjectId): Promise<void> {
   const file = await context.models.file.findById(fileId).lean<FileDocument>();
   if (file === null) return;
@@ -151,7 +151,7 @@ export async function removeFile(context: HostContext, fileId: Types.ObjectId): 
   else await removeWithBelongings(context, 'file', file, (removed) => removeFileLeftovers(context, removed));
 }
 
-/** Removes files whose items no longer exist, or attached files: first the records, then the bytes, in a few steps. Can be repeated. */
+/** Removes attached files, or files whose items no longer exist. The records of a batch are removed before the bytes. Can be repeated. */
 export async function removeFilesInBatches(
   context: HostContext,
   files: AsyncIterable<FileDocument> | Iterable<FileDocument>,
@@ -163,7 +163,11 @@ export async function removeFilesInBatches(
   }
 }
 
-/** Removes everything that belonged to a file after its record was removed. `isRepeated` says whether an earlier call may have done a part of this. */
+/**
+ * Removes everything that belonged to a file after its record was removed.
+ *
+ * @param isRepeated whether an earlier call may have done a part of this
+ */
 export async function removeFileLeftovers(context: HostContext, file: FileDocument, isRepeated = false): Promise<void> {
   const item =
     file.itemId === null ? null : await context.models.item.findById(file.itemId, null, withTrashed).lean<ItemDocument>();
@@ -198,12 +202,12 @@ export async function updateFile(
     ...(mimeType !== undefined && { mimeType }),
     updated: new Date(),
   };
-  const updated = await context.models.file
+  const updatedFile = await context.models.file
     .findOneAndUpdate({ _id: file._id }, { $set: changes }, { returnDocument: 'after' })
     .lean<FileDocument>();
-  if (updated === null) throw new UnknownIdError('file', file._id.toHexString());
-  await context.events.emit('file.saved', { file: { ...updated }, created: false });
-  return updated;
+  if (updatedFile === null) throw new UnknownIdError('file', file._id.toHexString());
+  await context.events.emit('file.saved', { file: { ...updatedFile }, created: false });
+  return updatedFile;
 }
 
 /** Copies a file to an item. Both files share the bytes. */
@@ -241,7 +245,10 @@ export function localPath({ store }: HostContext, { storage }: FileDocument): st
   return storage.kind === 'in-place' ? storage.path : null;
 }
 
-/** The length of a file in bytes; 0 for links. If the file is served in place, the length is read from the disk, because the file may have been replaced. */
+/**
+ * The length of a file in bytes; 0 for links. If the file is served in place, the length is read from the disk, because the file may have been
+ * replaced.
+ */
 export async function readCurrentSize({ size = 0, storage }: FileDocument): Promise<number> {
   if (storage.kind !== 'in-place') return size;
   // If the file no longer exists, reading it reports that.

@@ -48,7 +48,7 @@ export async function refreshFileInBucket(
   if (isSameObject && tree === file.storage.tree) return;
   const isReplaced = !isSameObject || file.storage.tree !== undefined;
   const replacedAt = new Date();
-  const updated = await models.file
+  const updatedFile = await models.file
     .findOneAndUpdate(
       { _id: file._id, 'storage.etag': file.storage.etag },
       {
@@ -62,6 +62,6 @@ export async function refreshFileInBucket(
       { returnDocument: 'after' },
     )
     .lean<FileDocument>();
-  if (updated === null || !isReplaced) return;
-  await announceReplaced(context, updated, { formerSize: file.size ?? 0, replacedAt });
+  if (updatedFile === null || !isReplaced) return;
+  await announceReplaced(context, updatedFile, { formerSize: file.size ?? 0, replacedAt });
 }

@@ -22,11 +22,11 @@ export interface InPlaceFile {
   path: string;
   itemName: string;
   creatorId: Types.ObjectId | null;
-  /** Whether the files in its folder and below belong to it. Default false. */
+  /** Whether all other files in the file's folder and below belong to this file. Default false. */
   isTree?: boolean;
-  /** If `isTree`: a digest of the other files that belong to it. */
+  /** If `isTree`: a digest of the other files. */
   tree?: string | undefined;
-  /** Its state, if it has just been read. */
+  /** The stats of the file, if they have just been read. */
   stats?: Stats;
 }
 
@@ -94,8 +94,8 @@ export async function registerFileInPlace(
 }
 
 /**
- * Makes items of several files as {@link registerFileInPlace} does, with few commands to the database. The paths must be resolved, without
- * symbolic links, and must be those of files.
+ * Makes items of several files as {@link registerFileInPlace} does, with few commands to the database. The paths must lead to files and must
+ * not contain symbolic links.
  *
  * @returns one result for each file; it is rejected if the name is invalid or the file cannot be read
  */
@@ -112,14 +112,14 @@ export async function registerFilesInPlace(
       return { name: itemName, creatorId, record: { name: basename(path), size, storage, creatorId } };
     }),
   );
-  const registered = await registerItemsWithFiles(
+  const registeredItems = await registerItemsWithFiles(
     context,
     folder,
     preparedItems.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : [])),
   );
   let registeredIndex = 0;
   return preparedItems.map((each) =>
-    each.status === 'fulfilled' ? { status: 'fulfilled', value: registered[registeredIndex++]! } : each,
+    each.status === 'fulfilled' ? { status: 'fulfilled', value: registeredItems[registeredIndex++]! } : each,
   );
 }
 
@@ -156,9 +156,9 @@ async function registerItemsWithFiles(
 
 /**
  * Updates the record of a file that has changed on disk, and announces the change. If length, start and end of the file are the same as
- * before, only the record is updated; `ContentHashes` compares the rest later.
+ * before, only the record is updated; `ContentHashes` compares the other bytes later.
  *
- * @param treeDigest a digest of the other files that belong to it, if any
+ * @param treeDigest a digest of the other files that belong to the file, if any
  * @returns whether the content has changed
  */
 export async function refreshFileInPlace(context: HostContext, file: FileDocument, treeDigest?: string): Promise<boolean> {
@@ -182,15 +182,15 @@ export async function refreshFileInPlace(context: HostContext, file: FileDocumen
     ...(storage.contents !== undefined && !isReplaced && { 'storage.touched': refreshedAt }),
   };
   const outdatedFieldsUpdate = isReplaced && { $unset: { 'storage.contents': 1, 'storage.touched': 1 } };
-  const updated = await context.models.file
+  const updatedFile = await context.models.file
     .findOneAndUpdate(
       { _id: file._id, size: file.size },
       { $set: { ...changes, size, ...(isReplaced && { updated: refreshedAt }) }, ...outdatedFieldsUpdate },
       { returnDocument: 'after' },
     )
     .lean<FileDocument>();
-  if (updated === null || !isReplaced) return false;
-  await announceReplaced(context, updated, { formerSize: file.size ?? 0, replacedAt: refreshedAt });
+  if (updatedFile === null || !isReplaced) return false;
+  await announceReplaced(context, updatedFile, { formerSize: file.size ?? 0, replacedAt: refreshedAt });
   return true;
 }
 
@@ -198,11 +198,11 @@ export async function refreshFileInPlace(context: HostContext, file: FileDocumen
 export interface ObjectInPlace {
   object: ListedObject;
   itemName: string;
-  /** A digest of the objects in its folder and below, if they belong to it. */
+  /** If all other objects in the object's folder and below belong to the object: a digest of these objects. */
   tree?: string | undefined;
 }
 
-/** Makes items whose files are objects in a bucket. The objects are neither copied nor ever changed. Items that exist already are updated. */
+/** Makes items whose files are objects in a bucket. The objects are not copied, and never changed. Items that exist already are updated. */
 export async function registerObjects(
   context: HostContext,
   folder: FolderDocument,

@@ -143,8 +143,8 @@ async function insertRecords(
     );
     return results.map((each) => (each.status === 'fulfilled' ? { status: each.status, value: { ...each.value } } : each));
   } catch (reason) {
-    // Some records may have been stored before the error. If they cannot be removed, the bytes are kept, because a record without bytes
-    // would be half a file.
+    // Some records may have been stored before the error. If they cannot be removed, the bytes are kept, because a stored record needs its
+    // bytes.
     const ids = writtenFiles.map(({ key }) => key);
     const areRecordsRemoved = await context.models.file.deleteMany({ _id: { $in: ids } }).then(
       () => true,

@@ -6,11 +6,14 @@ import { groupInBatches } from '../../larger-host.js';
 /** Number of files whose state is read at the same time. */
 const maxConcurrentReads = 16;
 
-/** A digest of the names and states of many files, which tells whether one has changed, without reading them. The order does not matter. */
+/**
+ * A digest of the names and states of many files. It shows whether a file has changed, without reading the files. Their order does not
+ * matter.
+ */
 export class TreeDigest {
   #sum = Buffer.alloc(32);
 
-  /** Adds a file by values that change with it, such as its name and size. */
+  /** Adds a file. @param values values that change when the file changes, such as its name and size. */
   add(...values: readonly (string | number)[]): void {
     const digest = hash('sha256', JSON.stringify(values), 'buffer');
     for (let i = 0; i < digest.length; i += 1) this.#sum[i]! ^= digest[i]!;

@@ -21,9 +21,9 @@ export interface ZipEntry {
 
 /** A name as part of a path in an archive. The path never leads out of the folder in which the archive is unpacked. */
 function toSafeName(name: string): string {
-  // eslint-disable-next-line no-control-regex -- control characters are what must go
-  const safe = name.replace(/[/\\\u0000-\u001f]/g, '_');
-  return /^\.+$/.test(safe) ? safe.replace(/\./g, '_') : safe;
+  // eslint-disable-next-line no-control-regex -- control characters are replaced
+  const safeName = name.replace(/[/\\\u0000-\u001f]/g, '_');
+  return /^\.+$/.test(safeName) ? safeName.replace(/\./g, '_') : safeName;
 }
 
 const metadataFileName = 'girder-item-metadata.json';
@@ -65,13 +65,13 @@ async function* listEntriesOfItems(
   for (const item of items) {
     const itemFiles = filesByItemId.get(item._id.toHexString()) ?? [];
     const files = itemFiles.filter((file) => mimeTypes === undefined || mimeTypes.has(file.mimeType));
+    // An item whose only file has the item's name becomes this file instead of a folder.
     const standsForItem = files.length === 1 && files[0]!.name === item.name && prefix !== '';
     const pathPrefix = standsForItem ? prefix : `${prefix}${toSafeName(item.name)}/`;
     for (const file of files) yield { path: pathPrefix + toSafeName(file.name), date: file.created, content: file };
     if (standsForItem || mimeTypes !== undefined) continue;
     const text = await readMetadataText(context, item);
-    // Metadata may be as long as a document can be. Long ones are read again when they are sent, instead of being kept in memory
-    // until then.
+    // Metadata can be as long as a document can be. Long metadata are not kept in memory, but read again when they are sent.
     const content = text.length <= maxBufferedBytes ? text : () => readMetadataText(context, item);
     if (text !== '') yield { path: pathPrefix + metadataFileName, date: item.updated, content };
   }
@@ -117,8 +117,8 @@ export async function* listSubfolderEntries(
 }
 
 /**
- * Replies with an archive. It is made while it is sent, and only as long as the caller can read the entries. Entries are not compressed,
- * because images hardly get smaller.
+ * Replies with an archive, which is made while it is sent. Sending stops if the caller can no longer read an entry. Entries are not
+ * compressed, because images hardly get smaller.
  */
 export function replyWithZip(context: HostContext, caller: Caller | null, name: string, entries: AsyncIterable<ZipEntry>): Reply {
   let lastSentFile: FileDocument | null = null;
@@ -140,14 +140,14 @@ export function replyWithZip(context: HostContext, caller: Caller | null, name: 
   });
 }
 
-/** Number of bytes, of one or several entries, that are collected before they are sent. */
+/** Parts of an archive are joined until they have this many bytes, and texts are split into pieces of this many bytes. */
 const pieceBytes = 16_384;
-/** How long the archive is made in one slice of the event loop, in milliseconds. */
+/** Time in milliseconds after which making an archive pauses for other work of the event loop. */
 const sliceMs = 8;
-/** Years that an archive can express. */
+/** The first and the last year of dates that an archive can contain. */
 const [firstYear, lastYear] = [1980, 2107];
 
-/** Files up to this length are read completely and ahead of their turn, because opening one takes far longer than sending it. */
+/** Files up to this length are read completely, and in advance, because opening a small file takes far longer than sending it. */
 const maxBufferedBytes = 64 * 1024;
 /** Number of entries that are prepared in advance. */
 const maxPreparedEntries = 16;
@@ -155,7 +155,7 @@ const maxPreparedEntries = 16;
 /**
  * Creates a stream of the bytes of an archive. Only one large file is open at a time, however many the archive contains.
  *
- * @param options `open` returns the bytes of a file, `null` if it was removed after it was listed; `onSend` is called with each
+ * @param options `open` returns the bytes of a file, or `null` if the file was removed after it was listed. `onSend` is called with each
  * file that is sent.
  */
 export function createZipStream(
@@ -190,22 +190,22 @@ export function createZipStream(
       }
     }
   }
-  async function* bytes() {
+  async function* archiveBytes() {
     try {
       yield* joinPieces(makeZip(zipInputs(), { buffersAreUTF8: true }));
     } finally {
       currentStream?.destroy();
     }
   }
-  return Readable.from(bytes(), { objectMode: false });
+  return Readable.from(archiveBytes(), { objectMode: false });
 }
 
-/** Calls `work` for each value, some of them in advance. Results are in the order of the values. */
+/** Calls `work` for each value, for up to `maxPending` values in advance. The results are in the order of the values. */
 async function* mapAhead<T, R>(values: AsyncIterable<T>, maxPending: number, work: (value: T) => Promise<R>): AsyncGenerator<R> {
   const pendingResults: Promise<R>[] = [];
   for await (const value of values) {
     const result = work(value);
-    // The error is thrown at its turn.
+    // The error is thrown when this result is awaited.
     result.catch(() => undefined);
     if (pendingResults.push(result) === maxPending) yield await pendingResults.shift()!;
   }
@@ -226,7 +226,7 @@ function toArchiveDate(date: Date): Date {
 async function* joinPieces(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
   let piece: Uint8Array[] = [];
   let length = 0;
-  let sliceEnds = performance.now() + sliceMs;
+  let sliceEndMs = performance.now() + sliceMs;
   for await (const chunk of chunks) {
     piece.push(chunk);
     length += chunk.length;
@@ -235,9 +235,9 @@ async function* joinPieces(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Bu
       piece = [];
       length = 0;
     }
-    if (performance.now() < sliceEnds) continue;
+    if (performance.now() < sliceEndMs) continue;
     await new Promise(setImmediate);
-    sliceEnds = performance.now() + sliceMs;
+    sliceEndMs = performance.now() + sliceMs;
   }
   if (length > 0) yield Buffer.concat(piece);
 }
