@@ -1,7 +1,7 @@
 import { Schema, type Types } from 'mongoose';
 import { accessControlledFields, type AccessControlled } from '../access/access-list.model.js';
 
-/** A group of users. The records of users contain their groups. */
+/** A group of users. Memberships are stored in the records of the users. */
 export interface GroupDocument extends AccessControlled {
   _id: Types.ObjectId;
   name: string;

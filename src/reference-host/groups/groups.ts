@@ -27,7 +27,7 @@ export async function loadGroup(
   return group;
 }
 
-/** Converts the error of the database for a name that is taken. Other errors are returned unchanged. */
+/** Converts the database's error for a duplicate key to an error about the name. Other errors are returned unchanged. */
 function toDuplicateNameError(error: unknown): unknown {
   return isDuplicateKey(error) ? new InvalidError('A group with that name already exists.', 'name') : error;
 }
@@ -79,16 +79,16 @@ export async function updateGroup(
     public: changes.public ?? group.public,
     updated: new Date(),
   };
-  let updated: GroupDocument | null;
+  let updatedGroup: GroupDocument | null;
   try {
-    updated = await context.models.group
+    updatedGroup = await context.models.group
       .findOneAndUpdate({ _id: group._id }, { $set: changedFields }, { returnDocument: 'after' })
       .lean<GroupDocument>();
   } catch (error) {
     throw toDuplicateNameError(error);
   }
-  if (updated === null) throw new UnknownIdError('group', group._id.toHexString());
-  return updated;
+  if (updatedGroup === null) throw new UnknownIdError('group', group._id.toHexString());
+  return updatedGroup;
 }
 
 /** Removes a group, all memberships in it and all of its permissions. */
@@ -100,9 +100,9 @@ export function removeGroup(context: HostContext, group: GroupDocument): Promise
 export async function removeTracesOfGroup({ models, events }: HostContext, _id: Types.ObjectId): Promise<void> {
   await models.user.updateMany({ groups: _id }, { $pull: { groups: _id } });
   await models.user.updateMany({ 'groupInvites.groupId': _id }, { $pull: { groupInvites: { groupId: _id } } });
-  const removePermissions = { $pull: { 'access.groups': { id: _id } } };
-  await models.folder.updateMany({ 'access.groups.id': _id }, removePermissions, withTrashed);
-  await models.collection.updateMany({ 'access.groups.id': _id }, removePermissions);
+  const permissionRemoval = { $pull: { 'access.groups': { id: _id } } };
+  await models.folder.updateMany({ 'access.groups.id': _id }, permissionRemoval, withTrashed);
+  await models.collection.updateMany({ 'access.groups.id': _id }, permissionRemoval);
   await events.emit('group.removed', { groupId: _id.toHexString() });
   await events.emit('access.changed', {});
 }
@@ -121,11 +121,11 @@ export async function mayAddWithoutInvitation(
 
 /** Raises the access level of a user on a group to at least this level. */
 async function raiseLevel({ models }: HostContext, group: GroupDocument, userId: Types.ObjectId, level: GrantedLevel) {
-  const raised = await models.group.updateOne(
+  const raiseResult = await models.group.updateOne(
     { _id: group._id, 'access.users.id': userId },
     { $max: { 'access.users.$.level': level } },
   );
-  if (raised.matchedCount > 0) return;
+  if (raiseResult.matchedCount > 0) return;
   const entry = { id: userId, level, flags: [] };
   await models.group.updateOne({ _id: group._id, 'access.users.id': { $ne: userId } }, { $push: { 'access.users': entry } });
 }
@@ -172,11 +172,11 @@ export async function joinGroup(context: HostContext, group: GroupDocument, user
   const invitation = user?.groupInvites.find((invite) => invite.groupId.equals(group._id));
   if (invitation !== undefined) return addMember(context, group, userId, invitation.level);
   if (user?.groups.some((id) => id.equals(group._id))) throw new InvalidError('User is already in this group.');
-  const updated = await context.models.group.updateOne(
+  const { matchedCount } = await context.models.group.updateOne(
     { _id: group._id, $or: [{ requests: userId }, { [`requests.${maxRequests - 1}`]: { $exists: false } }] },
     { $addToSet: { requests: userId } },
   );
-  if (updated.matchedCount === 0) throw new InvalidError(`${maxRequests} users are already waiting to join this group.`);
+  if (matchedCount === 0) throw new InvalidError(`${maxRequests} users are already waiting to join this group.`);
 }
 
 /**
@@ -194,11 +194,11 @@ export async function setMemberLevel(
   if ((await models.user.exists({ _id: userId, groups: group._id })) === null)
     throw new InvalidError('That user is not in this group.', 'userId');
   await raiseLevel(context, group, userId, 0);
-  const current = await models.group.findById(group._id).lean<GroupDocument>();
-  const users = current?.access.users ?? [];
+  const currentGroup = await models.group.findById(group._id).lean<GroupDocument>();
+  const users = currentGroup?.access.users ?? [];
   const changedUsers = users.map((entry) => (entry.id.equals(userId) ? { ...entry, level } : entry));
   if (!principal.admin && !changedUsers.some((entry) => entry.level === 2)) throw createNoAdministratorError();
-  // The list must not have changed since it was read: otherwise, two administrators who demote each other at once would leave none.
+  // The list must not have changed since it was read. Otherwise, two administrators could demote each other at the same time.
   const { matchedCount } = await models.group.updateOne(
     { _id: group._id, 'access.users': users },
     { $set: { 'access.users': changedUsers } },
@@ -215,8 +215,8 @@ function createNoAdministratorError(): InvalidError {
 }
 
 /**
- * Ends a user's membership, invitation or request to join, at the wish of this user or another. The last administrator can be removed only by a
- * site administrator.
+ * Ends a user's membership, invitation or request to join. The caller can be this user or another one. Only a site administrator can remove the
+ * last administrator of a group.
  *
  * @throws AccessDeniedError if the user has a higher level than the caller
  * @throws InvalidError if the user is the last administrator
@@ -233,11 +233,11 @@ export async function removeFromGroup(
     throw new AccessDeniedError('You cannot remove a member with a higher level than yours.');
   const hasOtherAdministratorFilter = { 'access.users': { $elemMatch: { id: { $ne: userId }, level: 2 } } };
   const userIsNotAdministratorFilter = { 'access.users': { $not: { $elemMatch: { id: userId, level: 2 } } } };
-  const removed = await models.group.updateOne(
+  const removalResult = await models.group.updateOne(
     { _id: group._id, ...(!principal.admin && { $or: [hasOtherAdministratorFilter, userIsNotAdministratorFilter] }) },
     { $pull: { 'access.users': { id: userId }, requests: userId } },
   );
-  if (removed.matchedCount === 0) throw createNoAdministratorError();
+  if (removalResult.matchedCount === 0) throw createNoAdministratorError();
   await models.user.updateOne({ _id: userId }, { $pull: { groups: group._id, groupInvites: { groupId: group._id } } });
   await context.events.emit('access.changed', {});
 }

@@ -43,7 +43,7 @@ const returnsRoles = {
   },
 };
 
-/** Loads a group with levels and requests. Moderators see all requests to join, others see only their own. */
+/** Loads a group with levels and requests. Moderators see all requests to join; other callers see only their own request. */
 async function loadGroupWithRoles(context: HostContext, { _id }: GroupDocument, principal: Principal) {
   const { models } = context;
   const group = await models.group.findById(_id).lean<GroupDocument>();
