@@ -18,8 +18,8 @@ export function replyWithSecret(body: unknown): Reply {
 }
 
 /**
- * A response that sets the cookie with the token, or removes the cookie if `issuedToken` is `null`. In responses to pages of other sites
- * the cookie is left unchanged, because such a page must not sign its visitors in or out here.
+ * A response that sets the cookie with the token, or removes the cookie if `issuedToken` is `null`. A response to a page of another site
+ * leaves the cookie unchanged, because the page must not sign its visitors in or out here.
  */
 export async function replyWithSession(
   context: HostContext,
@@ -39,8 +39,8 @@ async function createSessionCookie(
 ): Promise<string> {
   const domain = await context.setting('core.cookie_domain');
   const isSecure = origin.startsWith('https:');
-  // The path keeps apart servers on the same host whose cookies have the same name. Users who do not come through the proxy have no
-  // prefix.
+  // The path keeps apart servers on the same host whose cookies have the same name. For clients that do not connect through the proxy, the
+  // prefix is not a part of the path.
   const isDirect = new URL(origin).host !== headers.host && !('x-forwarded-host' in headers || 'x-forwarded-prefix' in headers);
   const path = isDirect ? '' : prefix;
   const expires = issuedToken?.expires ?? new Date(0);

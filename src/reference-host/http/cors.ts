@@ -38,8 +38,8 @@ export function answerOptions(request: Request, response: Response, next: NextFu
 }
 
 /**
- * Creates middleware that adds the headers that let pages of other origins use the API, as the settings allow. Routes that are open to pages of every origin add
- * their own.
+ * Creates middleware that adds the headers that let pages of other origins use the API, as the settings allow. Routes that are open to pages
+ * of every origin add these headers themselves.
  */
 export function createCorsMiddleware(context: HostContext) {
   return (request: Request, response: Response, next: NextFunction): void => {

@@ -3,7 +3,7 @@ import type { HostLogger } from '../../index.js';
 import { respondWithError } from '../../larger-host.js';
 import { escapeHtml } from './escape-html.js';
 
-/** Answers requests for anything except the API and the viewer with a page that says that nothing was found. */
+/** Answers with status 404 and a page. It is mounted last, for paths outside the API and the viewer. */
 export function answerPageNotFound(request: Request, response: Response): void {
   response
     .status(404)
@@ -20,8 +20,8 @@ function hideToken(path: string): string {
 }
 
 /**
- * Creates a handler that answers errors that are thrown outside routes, in the same form as routes do. The middleware, for example, fails if the database with the
- * settings cannot be reached. Express recognizes an error handler by its four parameters.
+ * Creates a handler that answers errors that are thrown outside routes, in the same form as routes do. For example, middleware throws an error
+ * if the database with the settings cannot be reached. Express recognizes an error handler by its four parameters.
  */
 export function createErrorHandler(logger: HostLogger) {
   return (error: unknown, request: Request, response: Response, next: NextFunction): void => {

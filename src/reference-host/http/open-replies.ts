@@ -9,17 +9,17 @@ const stoppingMessage =
 
 /** The responses that have not been sent completely. */
 export class OpenReplies {
-  readonly #open = new Set<ServerResponse>();
+  readonly #openReplies = new Set<ServerResponse>();
 
   /** The open responses, in the order of their requests. */
-  get open(): ReadonlySet<ServerResponse> {
-    return this.#open;
+  get responses(): ReadonlySet<ServerResponse> {
+    return this.#openReplies;
   }
 
   constructor(private readonly server: Server) {
     server.prependListener('request', (_request, reply) => {
-      this.#open.add(reply);
-      reply.once('close', () => this.#open.delete(reply));
+      this.#openReplies.add(reply);
+      reply.once('close', () => this.#openReplies.delete(reply));
     });
   }
 
@@ -27,7 +27,7 @@ export class OpenReplies {
   async close(graceMs: number): Promise<void> {
     const { server } = this;
     const endRemaining = async () => {
-      await this.end(this.#open);
+      await this.end(this.#openReplies);
       server.closeAllConnections();
     };
     const timer = setTimeout(() => void endRemaining(), graceMs);
@@ -54,9 +54,9 @@ export class OpenReplies {
 /** Waits until a response was sent or dropped, and its connection is closed. */
 async function waitUntilClosed(reply: ServerResponse): Promise<void> {
   const { socket } = reply;
-  const closing = [reply, socket].filter((each) => each !== null && !each.closed);
+  const openStreams = [reply, socket].filter((each) => each !== null && !each.closed);
   // The event `close` also comes after errors, for which `finished` would reject.
-  await Promise.all(closing.map((each) => new Promise((resolve) => each!.once('close', resolve))));
+  await Promise.all(openStreams.map((each) => new Promise((resolve) => each!.once('close', resolve))));
 }
 
 function answerUnavailable(reply: ServerResponse): void {

@@ -3,7 +3,7 @@ import type { RequestHandler } from 'express';
 import { checkedPrefix, InvalidError, setPublicAddress } from '../../larger-host.js';
 import type { HostContext } from '../context.js';
 
-/** Reads the setting `core.server_root`: an address such as `https://host/images`, without a trailing slash; empty for none. */
+/** Parses the setting `core.server_root`. @returns an address such as `https://host/images`, without a trailing slash; empty for none. */
 export function parseServerRoot(value: unknown): string {
   const address = typeof value === 'string' ? value.trim().replace(/(?<!\/)\/+$/, '') : value;
   if (address === '') return address;
@@ -17,18 +17,19 @@ export function parseServerRoot(value: unknown): string {
 }
 
 /**
- * The path of a request without the prefix, which a proxy may not have removed; `null` for the prefix alone, which needs a slash after it.
+ * Removes the prefix from the address of a request, if a proxy has not removed it. Returns `null` for the prefix alone, which needs a slash
+ * after it.
  */
 function removePrefix(url: string, prefix: string): string | null {
   if (prefix === '' || !url.startsWith(prefix)) return url;
-  const rest = url.slice(prefix.length);
-  if (rest === '' || rest.startsWith('?')) return null;
-  return rest.startsWith('/') ? rest : url;
+  const pathAfterPrefix = url.slice(prefix.length);
+  if (pathAfterPrefix === '' || pathAfterPrefix.startsWith('?')) return null;
+  return pathAfterPrefix.startsWith('/') ? pathAfterPrefix : url;
 }
 
 /**
- * Creates middleware that makes addresses in responses begin with the setting `core.server_root`, and serves requests whether or not a proxy has
- * removed the path of that address.
+ * Creates middleware that makes addresses in responses begin with the setting `core.server_root`. Requests may include the path of this
+ * address, or a proxy may have removed it.
  */
 export function createServerRootMiddleware(context: HostContext): RequestHandler {
   return (request, response, next) => {

@@ -8,8 +8,8 @@ const headers = {
 };
 
 /**
- * Adds headers to every response, also outside routes. They tell browsers not to guess its type, show it in frames or send its address to
- * other sites.
+ * Adds headers to every response, also outside routes. Browsers then do not guess the type of the response, show it in frames, or send its
+ * address to other sites.
  */
 export function addSafeHeaders(_request: Request, response: Response, next: NextFunction): void {
   response.set(headers);

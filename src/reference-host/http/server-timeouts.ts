@@ -39,8 +39,8 @@ const maxHeadBytes = 64 * 1024;
 const maxPipelinedRequests = 100;
 
 /**
- * A server that waits for slow clients, but not for clients that have stopped. A body may take long (`requestMs`) while its bytes keep coming. Responses that take long
- * to make, and streams with rare events, do not end a connection.
+ * A server that waits for slow clients, but not for clients that have stopped. A body may take up to `requestMs` while its bytes keep coming.
+ * Responses that take long to make, and streams with rare events, do not end a connection.
  */
 export function createServerWithTimeouts(listener: RequestListener, timeouts: Partial<ServerTimeouts> = {}): Server {
   const { keepAliveMs, headersMs, requestMs, stallMs, checkMs, lingerMs } = { ...defaultTimeouts, ...timeouts };
@@ -65,26 +65,26 @@ export function createServerWithTimeouts(listener: RequestListener, timeouts: Pa
       return;
     }
     unansweredCounts.set(socket, count);
-    const entry = { request, byteCountsAtStall: null };
-    openRequests.set(socket, entry);
+    const openRequest = { request, byteCountsAtStall: null };
+    openRequests.set(socket, openRequest);
     closeAfterBody(request, lingerMs);
     response.once('close', () => {
       unansweredCounts.set(socket, unansweredCounts.get(socket)! - 1);
-      if (openRequests.get(socket) === entry) openRequests.delete(socket);
+      if (openRequests.get(socket) === openRequest) openRequests.delete(socket);
     });
     listener(request, response);
   });
-  // Called after half of the limit without any bytes sent or received. The client has stopped if that happens twice in a row,
-  // because the first time the server itself may not have been reading.
+  // Node calls this function when no bytes have been sent or received for half of the limit. The first time, the server itself may not have
+  // been reading. The second time in a row, the client has stopped.
   server.setTimeout(stallMs / 2, (socket: Socket) => {
-    const entry = openRequests.get(socket);
+    const openRequest = openRequests.get(socket);
     const byteCounts = `${socket.bytesRead} ${socket.writableLength}`;
-    const isWaitingForClient = entry !== undefined && waitsForClient(entry.request, socket);
-    if (entry === undefined || (isWaitingForClient && entry.byteCountsAtStall === byteCounts)) {
+    const isWaitingForClient = openRequest !== undefined && waitsForClient(openRequest.request, socket);
+    if (openRequest === undefined || (isWaitingForClient && openRequest.byteCountsAtStall === byteCounts)) {
       socket.destroy();
       return;
     }
-    entry.byteCountsAtStall = isWaitingForClient ? byteCounts : null;
+    openRequest.byteCountsAtStall = isWaitingForClient ? byteCounts : null;
     socket.setTimeout(stallMs / 2);
   });
   return server;

@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 
-/** Takes over a connection whose client requests another protocol. @returns whether it did so */
+/** Takes over a connection whose client requests another protocol. @returns whether the connection was taken over */
 export type UpgradeHandler = (request: IncomingMessage, socket: Duplex, head: Buffer) => boolean;
 
 /** Headers that concern only the connection or the requested protocol, and are removed when the request is answered as usual. */
