@@ -52,7 +52,7 @@ export function notificationView({ _id, type, data, time, updated, expires, user
   };
 }
 
-/** Whether the setting allows streams. Open streams end when it is switched off. */
+/** Whether the setting allows streams. Open streams end when the setting is switched off. */
 export async function isStreamEnabled(context: HostContext): Promise<boolean> {
   return context.setting('core.enable_notification_stream');
 }
@@ -75,17 +75,17 @@ export async function* followNotifications(
   const endSignal = AbortSignal.any([signal, context.closing]);
   const stream = context.notificationFeed.open(owner);
   try {
-    let seenIds = new Set<string>();
+    let sentIds = new Set<string>();
     let searchedFrom = since;
     let lastSentAt = Date.now();
     while (!endSignal.aborted && Date.now() - lastSentAt < silenceMs && (await isStreamEnabled(context))) {
       const notifications = await listNotifications(context, owner, searchedFrom);
-      const newMessages = notifications.filter(({ _id }) => !seenIds.has(_id.toHexString()));
+      const newMessages = notifications.filter(({ _id }) => !sentIds.has(_id.toHexString()));
       for (const message of newMessages) {
         yield { ...notificationView(message), _girderTime: Math.floor(message.updated.getTime() / 1000) };
         lastSentAt = Date.now();
       }
-      seenIds = new Set(notifications.map(({ _id }) => _id.toHexString()));
+      sentIds = new Set(notifications.map(({ _id }) => _id.toHexString()));
       searchedFrom = new Date(Math.max(since.getTime(), Date.now() - overlapMs));
       if (newMessages.length === 0) await stream.waitUntilWoken(lastSentAt + silenceMs - Date.now(), endSignal);
     }

@@ -23,9 +23,8 @@ const closeCodes = { invalid: 3000, goingAway: 1001, failed: 1011, tryLater: 101
 const maxSocketsPerUser = 50;
 
 /**
- * Creates a handler that sends messages of users by web sockets at `/notifications/me?token=…`, each as a text, because web clients of Girder 5
- * do not use the event stream.
- * Without the package `ws` the response is 501.
+ * Creates a handler that sends a user's messages by a web socket at `/notifications/me?token=…`, each as one text. Web clients of Girder 5 use
+ * the web socket instead of the event stream. Without the package `ws`, the response is 501.
  */
 export async function createNotificationUpgradeHandler(context: HostContext): Promise<UpgradeHandler> {
   const path = `${context.apiRoot.replace(/\/api\/v1$/, '')}/notifications/me`;
@@ -52,7 +51,7 @@ export async function createNotificationUpgradeHandler(context: HostContext): Pr
       request,
       socket,
       head,
-      (opened) => void sendNotifications(context, opened, { token, socketCountByUser }),
+      (openedSocket) => void sendNotifications(context, openedSocket, { token, socketCountByUser }),
     );
     return true;
   };
@@ -89,7 +88,9 @@ async function sendNotifications(
     endConnection(closeCodes.invalid, token === null || token === '' ? 'Token is required' : 'Invalid token');
   socket.on('error', () => socket.terminate());
   socket.once('close', () => endController.abort());
-  const unsubscribe = context.events.on('token.revoked', (revoked) => (revoked.token === token ? endAsInvalid() : undefined));
+  const unsubscribe = context.events.on('token.revoked', (revocation) =>
+    revocation.token === token ? endAsInvalid() : undefined,
+  );
   const checkTimer = checkRegularly(socket, async () => {
     if ((await findUserOfToken(context, token)) === null) endAsInvalid();
   });
