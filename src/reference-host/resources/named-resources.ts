@@ -14,15 +14,15 @@ export type TreeType = (typeof treeTypes)[number];
 /** Parses the parameter `resources`. @returns type and id of each document. @throws BadParameterError, InvalidError */
 export function parseResources(
   resources: Record<string, unknown>,
-  allowed: readonly TreeType[],
+  allowedTypes: readonly TreeType[],
   { limit = Infinity } = {},
 ): [TreeType, string][] {
   // A document that the parameter names twice is returned once.
   const references = new Map<string, [TreeType, string]>();
   for (const [type, ids] of Object.entries(resources)) {
-    const treeType = allowed.find((name) => name === type);
+    const treeType = allowedTypes.find((name) => name === type);
     if (treeType === undefined)
-      throw new BadParameterError(`Invalid resource type: ${type}. Allowed values: ${allowed.join(', ')}.`);
+      throw new BadParameterError(`Invalid resource type: ${type}. Allowed values: ${allowedTypes.join(', ')}.`);
     if (!Array.isArray(ids)) throw new BadParameterError(`Resources of type ${type} must be a list of ids.`);
     for (const entry of ids) {
       if (!isId(entry)) throw new InvalidError(`Invalid ObjectId: ${String(entry)}`, 'id');
@@ -71,7 +71,7 @@ export async function loadResources(
   };
   return references.map(([type, id]) => {
     const doc = documentsByType[type].get(id);
-    // Rights on an item are those on its folder.
+    // An item has the permissions of its folder.
     const accessDocument = type === 'item' ? folders.get(String(items.get(id)?.folderId)) : doc;
     if (doc === undefined || accessDocument === undefined) throw new UnknownIdError(type, id);
     requireLevel(type === 'item' ? 'folder' : type, accessDocument as AccessControlled & typeof doc, principal, level);

@@ -9,12 +9,12 @@ import type { DocumentReference } from '../upkeep/undertaking.model.js';
 import { loadExistingResources } from './named-resources.js';
 import type { Resource } from './resources.js';
 
-/** Number of documents that are removed at the same time. Each may take as long as clients wait. */
+/** Maximum number of documents that are removed at the same time. */
 const maxConcurrentRemovals = 8;
 
 /**
- * Removes several documents. Their ids are recorded first, so that an interrupted removal can be finished. If
- * the removal takes longer than clients wait, it continues after this returns.
+ * Removes several documents. Their ids are recorded first, so that an interrupted removal can be finished. If the removal takes longer than
+ * clients wait, it continues after the promise has resolved.
  */
 export function removeResources(context: HostContext, resources: readonly Resource[]): Promise<void> {
   const named = resources.map(({ type, doc }) => ({ type, id: doc._id }));
@@ -34,12 +34,12 @@ async function removeEach(context: HostContext, resources: readonly Resource[]):
   const limitRemovals = pLimit(maxConcurrentRemovals);
   const items = resources.flatMap(({ type, doc }) => (type === 'item' ? [doc] : []));
   const others = resources.filter(({ type }) => type !== 'item');
-  const outcomes = await Promise.allSettled([
+  const results = await Promise.allSettled([
     removeItems(context, items),
     ...others.map((resource) => limitRemovals(() => removeFolderOrRoot(context, resource))),
   ]);
-  const failed = outcomes.find(({ status }) => status === 'rejected');
-  if (failed?.status === 'rejected') throw failed.reason;
+  const failure = results.find(({ status }) => status === 'rejected');
+  if (failure?.status === 'rejected') throw failure.reason;
 }
 
 /** Removes a folder, collection or user with everything in it. */

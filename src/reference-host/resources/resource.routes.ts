@@ -45,8 +45,8 @@ import { byId, copyAnnotations, folderParentType, scopes } from '../http/paramet
 import { collectionView, folderView, groupView, itemView, resourceView, userView } from '../views.js';
 
 /**
- * Maximum number of documents that a request can move or copy. Each needs several writes, one after the other, and clients do not
- * wait longer.
+ * Maximum number of documents that a request can move or copy. Each document needs several writes, one after the other, so that more
+ * documents would take longer than clients wait.
  */
 const maxResources = 500;
 
@@ -87,7 +87,7 @@ function listArchiveEntries(context: HostContext, resource: Resource, principal:
   return listSubfolderEntries(context, resource.doc._id, principal, { prefix: '' });
 }
 
-/** Maximum number of paths in one request. Each needs several queries. */
+/** Maximum number of paths in one request. Each path needs several queries. */
 const maxPaths = 1000;
 
 async function findReadablePath(context: HostContext, type: TreeType, id: string, principal: Principal): Promise<string | null> {
@@ -146,7 +146,7 @@ const searchRoutes: RouteDefinition<HostContext>[] = [
     accepts: mapOf(listOf(idText)),
     returns: { schema: mapOf(mapOf(anyText)) },
     errors: ['bad-parameter', 'invalid'],
-    // Each document is checked separately. Before the body is read, only the caller is known.
+    // Before the body is read, only the caller is known. Access to each document is checked afterwards.
     authorize: ({ caller }, context) => loadPrincipal(context, caller),
     async handle({ body, authorized: principal }, context) {
       // Web clients request the paths of everything that a search has found. Groups have no path.
@@ -241,9 +241,9 @@ const searchRoutes: RouteDefinition<HostContext>[] = [
       else if (resource.type === 'folder') await models.folder.updateOne({ _id }, { $set: dates });
       else if (resource.type === 'collection') await models.collection.updateOne({ _id }, { $set: dates });
       else await models.user.updateOne({ _id }, { $set: dates });
-      const changed = await loadResource(context, query.type, params.id, principal, 0);
-      if (changed.type === 'item') await context.events.emit('item.saved', { item: { ...changed.doc } });
-      return resourceView(changed, principal);
+      const changedResource = await loadResource(context, query.type, params.id, principal, 0);
+      if (changedResource.type === 'item') await context.events.emit('item.saved', { item: { ...changedResource.doc } });
+      return resourceView(changedResource, principal);
     },
   }),
 ];
@@ -369,10 +369,10 @@ const changeRoutes: RouteDefinition<HostContext>[] = [
       async handle({ query, caller }, context) {
         const principal = await loadPrincipal(context, caller);
         const resources = await loadResources(context, parseResources(query.resources, treeTypes), principal, 0);
-        async function* entries() {
+        async function* listEntries() {
           for (const resource of resources) yield* listArchiveEntries(context, resource, principal);
         }
-        return replyWithZip(context, caller, 'Resources', entries());
+        return replyWithZip(context, caller, 'Resources', listEntries());
       },
     }),
   ),

@@ -36,7 +36,7 @@ export async function findByPath(context: HostContext, path: string, principal: 
   if ((rootType !== 'collection' && rootType !== 'user') || rootName === undefined) throw new InvalidError('Invalid path format');
   const root = await findRoot(context, rootType, rootName);
   const isRootReadable = root !== null && levelOn(root.doc, principal) >= 0;
-  // Callers must not learn that a root exists if they can read neither it nor the document.
+  // Callers who can read neither the root nor the document must not learn that the root exists.
   const createNotFoundError = () =>
     new InvalidError(
       isRootReadable
@@ -83,8 +83,8 @@ export async function createPath(context: HostContext, resource: Resource, princ
     const folder = await context.models.folder.findById(resource.doc.folderId).lean<FolderDocument>();
     if (folder !== null) documentsOnPath.unshift({ type: 'folder', doc: folder });
   }
-  const outermost = documentsOnPath[0]!;
-  if (outermost.type === 'folder') documentsOnPath.unshift(...(await loadAncestors(context, outermost.doc)));
+  const outermostDocument = documentsOnPath[0]!;
+  if (outermostDocument.type === 'folder') documentsOnPath.unshift(...(await loadAncestors(context, outermostDocument.doc)));
   for (const { type, doc } of documentsOnPath) if (type !== 'item') requireLevel(type, doc, principal, 0);
   const root = documentsOnPath[0]!;
   const names = documentsOnPath.map(({ type, doc }) => escapeName(type === 'user' ? doc.login : doc.name));
@@ -104,10 +104,10 @@ export interface SearchRequest {
   offset: number;
 }
 
-/** Longest start of a name to search for, because databases limit the length of regular expressions. */
+/** Maximum length of the start of a name to search for. Databases limit the length of regular expressions. */
 const maxPrefixLength = 1000;
-/** Maximum number of documents that are ranked by how well they match. Others are not considered. */
-const maxRanked = 10_000;
+/** Maximum number of matching documents that are ranked by how well they match. Further documents are not found. */
+const maxRankedDocuments = 10_000;
 /** A word in a name counts as much as this many words elsewhere. */
 const nameWeight = 10;
 
@@ -147,16 +147,18 @@ export async function searchDocuments(
     return words.reduce((sum, word) => sum + (queryWords.has(word) ? (nameWords.has(word) ? nameWeight : 1) : 0), 0);
   };
   const candidates: { id: Types.ObjectId; score: number; name: string }[] = [];
-  const wordQuery = model.find(filter, { name: 1, lowerName: 1, login: 1, words: 1 }).limit(maxRanked).lean();
+  const wordQuery = model.find(filter, { name: 1, lowerName: 1, login: 1, words: 1 }).limit(maxRankedDocuments).lean();
   for await (const candidate of iterateInSlices<SearchedDocument>(wordQuery)) {
     candidates.push({ id: candidate._id, score: computeScore(candidate), name: candidate.lowerName ?? candidate.login ?? '' });
   }
-  const ranked = candidates
+  const rankedCandidates = candidates
     .sort((a, b) => b.score - a.score || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
     .slice(offset, endIndex);
-  const documents = await readInSlices<SearchedDocument>(model.find({ _id: { $in: ranked.map(({ id }) => id) } }).lean());
+  const documents = await readInSlices<SearchedDocument>(
+    model.find({ _id: { $in: rankedCandidates.map(({ id }) => id) } }).lean(),
+  );
   const documentsById = new Map(documents.map((document) => [document._id.toHexString(), document]));
-  return ranked.map(({ id }) => documentsById.get(id.toHexString())).filter((document) => document !== undefined);
+  return rankedCandidates.map(({ id }) => documentsById.get(id.toHexString())).filter((document) => document !== undefined);
 }
 
 /** Creates a filter for documents that match a search; `null` if none can match. */

@@ -6,7 +6,7 @@ import type { ItemDocument } from '../tree/item.model.js';
 import { loadResources, parseResources } from './named-resources.js';
 import { itemStates, setItemState } from './states.js';
 
-/** Maximum number of items in one request. Each needs several writes, one after the other. */
+/** Maximum number of items in one request. Each item needs several writes, one after the other. */
 const maxItems = 500;
 
 /** The route for the states of images. */

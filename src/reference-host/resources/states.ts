@@ -9,8 +9,8 @@ export const itemStates = ['todo', 'review', 'done'] as const;
 export type ItemState = (typeof itemStates)[number];
 
 /**
- * Sets the state of an item, with the user and the time, or removes all three. All are members of its metadata, so that lists can be filtered and
- * sorted by them, and other clients can read them.
+ * Sets the state of an item, with the user and the time, or removes all three. They are members of the item's metadata, so that lists can be
+ * filtered and sorted by them, and other clients can read them.
  */
 export async function setItemState(
   context: HostContext,
@@ -22,8 +22,8 @@ export async function setItemState(
   const entries = Object.entries(stateFields).map(([name, value]) => [`meta.${name}`, state === undefined ? '' : value]);
   const metadataFields = Object.fromEntries(entries) as Record<string, ''>;
   const update = state === undefined ? { $set: {}, $unset: metadataFields } : { $set: metadataFields, $unset: {} };
-  const changed = await writeMetadata(context.models.item, item, update);
-  if (changed === null) throw new UnknownIdError('item', item._id.toHexString());
-  // Listeners get plain documents.
-  await context.events.emit('item.saved', { item: { ...changed } });
+  const changedItem = await writeMetadata(context.models.item, item, update);
+  if (changedItem === null) throw new UnknownIdError('item', item._id.toHexString());
+  // Listeners expect plain objects.
+  await context.events.emit('item.saved', { item: { ...changedItem } });
 }

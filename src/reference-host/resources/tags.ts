@@ -9,7 +9,11 @@ const maxTags = 200;
 /** Largest length of a tag, in characters. */
 const maxTagLength = 200;
 
-/** The tags of a request, trimmed, without empty tags and duplicates. @throws InvalidError if a tag is no text or too long, or if there are too many */
+/**
+ * The tags of a request, trimmed, without empty tags and duplicates.
+ *
+ * @throws InvalidError if a tag is not a text or too long, or if there are too many tags
+ */
 export function parseTags(tags: readonly unknown[], field: string): string[] {
   const trimmedTags = tags.map((tag) => {
     if (typeof tag !== 'string') throw new InvalidError(`Tags must be text, not ${JSON.stringify(tag)}.`, field);
@@ -17,16 +21,16 @@ export function parseTags(tags: readonly unknown[], field: string): string[] {
     if (trimmed.length > maxTagLength) throw new InvalidError(`A tag may have at most ${maxTagLength} characters.`, field);
     return trimmed;
   });
-  const distinct = [...new Set(trimmedTags)].filter((tag) => tag !== '');
-  if (distinct.length > maxTags) throw new InvalidError(`At most ${maxTags} tags can be given at once.`, field);
-  return distinct;
+  const distinctTags = [...new Set(trimmedTags)].filter((tag) => tag !== '');
+  if (distinctTags.length > maxTags) throw new InvalidError(`At most ${maxTags} tags can be given at once.`, field);
+  return distinctTags;
 }
 
 /**
- * Adds tags to a document and removes others. Tags are the list `tags` of its metadata, so that other clients can read and write them. Tags that
- * somebody else changes at the same time are kept.
+ * Adds tags to a document and removes others. Tags are the list `tags` of the document's metadata, so that other clients can read and write
+ * them. Other tags that somebody else adds or removes at the same time are not overwritten.
  *
- * @throws InvalidError if its metadata has something else as `tags`, or would have too many
+ * @throws InvalidError if `tags` is not a list, or would have too many tags
  */
 export async function changeTags(
   context: HostContext,
@@ -51,10 +55,10 @@ export async function changeTags(
   };
   if (tags === null) await update({ $unset: { 'meta.tags': '' } }, { 'meta.tags': null });
   if (tagsToRemove.length > 0 && tags) await update({ $pull: { 'meta.tags': { $in: tagsToRemove } } });
-  const changed = await update(tagsToAdd.length > 0 ? { $addToSet: { 'meta.tags': { $each: tagsToAdd } } } : {});
-  if (changed === null) throw new UnknownIdError(type, _id.toHexString());
-  await indexTerms(model, changed);
-  // Listeners get plain documents.
-  if (type === 'item') await context.events.emit('item.saved', { item: { ...changed } });
-  else await context.events.emit('folder.saved', { folder: { ...changed } });
+  const changedDocument = await update(tagsToAdd.length > 0 ? { $addToSet: { 'meta.tags': { $each: tagsToAdd } } } : {});
+  if (changedDocument === null) throw new UnknownIdError(type, _id.toHexString());
+  await indexTerms(model, changedDocument);
+  // Listeners expect plain objects.
+  if (type === 'item') await context.events.emit('item.saved', { item: { ...changedDocument } });
+  else await context.events.emit('folder.saved', { folder: { ...changedDocument } });
 }
