@@ -1,9 +1,9 @@
-/** Steps to run at the end, the last added first. */
+/** Closes what a program has opened. The step that was added last is run first. */
 export class Closers {
   private readonly steps: { name: string; close: () => Promise<void> | void }[] = [];
   private closing: Promise<void> | null = null;
 
-  /** `onFailure` is called with the name and the error of each step that fails. The other steps are run anyway. */
+  /** @param onFailure called with the name and the error of each step that fails. The other steps are run anyway. */
   constructor(private readonly onFailure: (name: string, error: unknown) => void) {}
 
   /** Adds a step. It is run immediately if `close` was called before. */

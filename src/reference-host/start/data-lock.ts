@@ -12,7 +12,7 @@ const retryMs = 50;
 /** Enough attempts to outlast a process that was killed while it removed a dead socket. */
 const maxAttempts = (2 * removalTimeoutMs) / retryMs;
 
-/** Another server uses the folder. */
+/** Thrown if another server uses the data folder. */
 export class DataDirectoryInUseError extends Error {
   override name = 'DataDirectoryInUseError';
 }
@@ -22,7 +22,7 @@ export class DataDirectoryInUseError extends Error {
  * socket: the system releases it however this process ends, and it does not depend on process numbers, which are reused.
  *
  * @returns the function that releases the folder
- * @throws {@link DataDirectoryInUseError} if another process holds it
+ * @throws {@link DataDirectoryInUseError} if another process holds the lock
  */
 export async function lockDataDirectory(directory: string): Promise<() => Promise<void>> {
   await mkdir(directory, { recursive: true });
@@ -67,7 +67,7 @@ async function removeDeadSocket(path: string): Promise<void> {
     return;
   }
   try {
-    // A server seems dead in the moment between taking the path and listening at it, so it is asked twice.
+    // A server seems dead in the moment between taking the path and listening at it, so the socket is tried twice.
     if ((await readTextFrom(path)) !== null || (await wait(retryMs).then(() => readTextFrom(path))) !== null) return;
     await rm(path, { force: true });
   } finally {

@@ -88,7 +88,7 @@ export async function openHost(hosting: HostingContext): Promise<OpenedHost> {
       host.context.rescan = rescans === null ? null : () => rescans.rescan();
       return host;
     },
-    // The first user to register becomes the administrator, so nobody can register before this.
+    // The first user to register becomes the administrator, so the administrator must be created before anybody can register.
     prepareFirst: async (host) => {
       if (watchedProcess !== null && !watchedProcess.addsContents) return;
       firstStart.admin = await runExclusively(host, 'administrator', () =>
@@ -110,7 +110,7 @@ export async function openHost(hosting: HostingContext): Promise<OpenedHost> {
   };
 }
 
-/** Says why the data folder is probably a mistake, and what to do. */
+/** Says that the data folder is probably the wrong one, and what to do. */
 function describeOtherFolder({ root, machine }: DataFolder, folder: string): string {
   const otherFolderName =
     root === null ? 'another data folder' : `the data folder ${root} (last used on ${machine ?? 'another machine'})`;
@@ -155,7 +155,7 @@ function createRescans(hosting: HostingContext, getRunningHost: () => RunningHos
   });
 }
 
-/** The line of the banner with an address that opens the page signed in; no line if others could open that address too. */
+/** The line of the banner with an address that opens the page signed in. There is no line if other machines could open the address too. */
 async function issueSignInLines(
   runningHost: RunningHost,
   user: UserDocument | null,
@@ -186,7 +186,7 @@ async function addAllContents(
   }
 }
 
-/** A host that runs jobs until it is closed. It does not lock the data folder, because that belongs to the server. */
+/** A host that runs jobs until it is closed. It does not lock the data folder, which the server has locked. */
 export async function openWorker(options: StartOptions, mongoUri: string): Promise<ReferenceHost> {
   const logger = openLog(options.logLevel);
   return createReferenceHost({
@@ -210,7 +210,7 @@ async function createMetricsRegistry(watchedProcess: WatchedProcess | null): Pro
   return registry;
 }
 
-/** Does work that only one of the servers on a database may do at a time. The others wait. */
+/** Does work that only one of the servers on a database may do at a time. Other servers wait. */
 function runExclusively<T>(host: ReferenceHost, name: 'administrator' | 'filling', work: () => Promise<T>): Promise<T> {
   const createBusyError = () => new Error('Another server on this database has been filling it for an hour.');
   return host.context.claims.run(name, { patienceMs: 60 * 60 * 1000, createBusyError }, work);
@@ -276,7 +276,7 @@ function createScanOptions(
       contentHashes?.compare(servedFiles.uncomparedIds);
     }
     if (buckets.length > 0) {
-      const objects = await addBucketObjects(context, {
+      const objectCounts = await addBucketObjects(context, {
         ...commonOptions,
         onLeftOut: (path, reason) => {
           if (leftOutObjects.has(path)) return;
@@ -287,8 +287,8 @@ function createScanOptions(
         onObject: () => display.showProgress({ text: 'Registering files in buckets' }),
         signal,
       });
-      counts.files += objects.files;
-      counts.missing += objects.missing;
+      counts.files += objectCounts.files;
+      counts.missing += objectCounts.missing;
     }
     display.endProgress();
     return counts;

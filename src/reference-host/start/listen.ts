@@ -12,7 +12,7 @@ const drainPollMs = 20;
 
 /** A server that listens at a port. */
 export interface ListeningServer {
-  /** `http://127.0.0.1:8080`, once it listens. */
+  /** The address of the server, such as `http://127.0.0.1:8080`; empty until the server listens. */
   readonly url: string;
   serve(handler: RequestListener, upgrade?: UpgradeHandler): Promise<void>;
   /**
@@ -20,14 +20,14 @@ export interface ListeningServer {
    * requests wait until the server can serve again.
    */
   pause(): Promise<void>;
-  /** Accepts no more requests, waits for the end of running ones, and answers 503 to those that take too long. */
+  /** Accepts no more requests, waits for the end of running requests, and answers 503 to requests that take too long. */
   close(): Promise<void>;
 }
 
 /**
  * Starts to listen before anything slow is done, so that a port that is taken is noticed immediately. Answers 503 until `serve` is
- * called. With `delaysListening`, it starts to listen only when `serve` is called: if several processes share the port, the others
- * get the requests until then.
+ * called. With `delaysListening`, the server starts to listen only when `serve` is called. If several processes share the port, the other
+ * processes get all requests until then.
  *
  * @throws UsageError
  */
@@ -54,7 +54,7 @@ export async function listen(
   offerUpgrades(server, (...upgradeArguments) => !isPaused && upgrade(...upgradeArguments));
   const listRunningReplies = (): ServerResponse[] => {
     const heldReplies = new Set(heldRequests.map(([, reply]) => reply));
-    return [...replies.open].filter((reply) => !heldReplies.has(reply));
+    return [...replies.responses].filter((reply) => !heldReplies.has(reply));
   };
   let url = '';
   const startListening = async () => {

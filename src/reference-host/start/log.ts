@@ -3,8 +3,8 @@ import { pino, stdTimeFunctions } from 'pino';
 import type { HostLogger } from '../../index.js';
 
 /**
- * Writes a line to an open file immediately, because the last line before a crash is the most important. A line is dropped if it cannot be written,
- * because the disk is full or nobody reads the pipe. Later lines are still tried.
+ * Writes a line to an open file immediately, because the last line before a crash is the most important. A line that cannot be written, for
+ * example because the disk is full or nobody reads the pipe, is dropped. Later lines are still tried.
  */
 function writeLine(descriptor: number, line: string): void {
   const bytes = Buffer.from(line);

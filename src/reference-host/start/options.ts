@@ -23,7 +23,7 @@ export interface StartOptions {
   adminPassword: string | null;
   /** Number of proxies in front of the server, or their addresses. */
   trustProxy: number | string | null;
-  /** The setting `core.server_root`; `null` to use the stored one. */
+  /** The setting `core.server_root`; `null` leaves the stored value unchanged. */
   serverRoot: string | null;
   /** How long to wait at startup for the database of `MONGODB_URI`. */
   databaseWaitMs: number;
@@ -114,9 +114,9 @@ export function readOptions(
   // cac would print its own help text, so requests for help are answered before it parses the words.
   const help = createRequestedHelp(words, version, command);
   if (help !== null) return { help };
-  let parsed: ReturnType<typeof program.parse>;
+  let parsedCommand: ReturnType<typeof program.parse>;
   try {
-    parsed = program.parse(['node', 'start', ...words], { run: false });
+    parsedCommand = program.parse(['node', 'start', ...words], { run: false });
   } catch (error) {
     throw new UsageError(error instanceof Error ? error.message : String(error), { cause: error });
   }
@@ -126,9 +126,9 @@ export function readOptions(
     public: isPublic,
     worker,
     processes,
-    ...unknown
-  } = parsed.options as Record<string, unknown> & { '--'?: string[] };
-  for (const name of Object.keys(unknown))
+    ...unknownOptions
+  } = parsedCommand.options as Record<string, unknown> & { '--'?: string[] };
+  for (const name of Object.keys(unknownOptions))
     throw new UsageError(`Unknown option: ${name.length > 1 ? '--' : '-'}${name}. See ${command} --help`);
   // cac would treat `x` in `--bare=x` as a file, and `--no-public` as `--public` with the value false.
   for (const option of ['bare', 'public', 'worker']) {
@@ -145,9 +145,9 @@ export function readOptions(
     throw new UsageError('--worker needs MONGODB_URI: the database of the server whose jobs it runs.');
   }
 
-  const positional = [...parsed.args, ...wordsAfterDashes];
-  const buckets = positional.flatMap((word) => parseBucketPrefix(word) ?? []);
-  const paths = positional.filter((word) => parseBucketPrefix(word) === null).map((path) => resolve(path));
+  const positionalWords = [...parsedCommand.args, ...wordsAfterDashes];
+  const buckets = positionalWords.flatMap((word) => parseBucketPrefix(word) ?? []);
+  const paths = positionalWords.filter((word) => parseBucketPrefix(word) === null).map((path) => resolve(path));
   const missingPath = paths.find((path) => !existsSync(path));
   if (missingPath !== undefined) throw new UsageError(`There is no file or folder ${missingPath}`);
   const hasFiles = paths.length + buckets.length > 0;

@@ -47,8 +47,8 @@ export interface ServingProcessesOptions {
 }
 
 /**
- * Serving processes on one port, which this process watches. A process that ends unexpectedly is replaced. If one requests a restart, all are
- * restarted. They run the program of this process with the same arguments, and end with it.
+ * Serving processes on one port, which this process watches. A serving process that ends unexpectedly is replaced. If one of them requests a
+ * restart, all of them are restarted. They run the program of this process with the same arguments, and end when this process ends.
  */
 export class ServingProcesses {
   readonly #stopController = new AbortController();
@@ -70,8 +70,9 @@ export class ServingProcesses {
   }
 
   /**
-   * Starts the other processes after the first, so that they find what it has created. @returns whether all of them serve without a
-   * restart
+   * Starts the other processes after the first, so that they find what the first process has created.
+   *
+   * @returns false if one of them has ended before it served
    */
   async startOthers(): Promise<boolean> {
     const servingInfos = await Promise.all(Array.from({ length: this.options.count - 1 }, () => this.#fork({})));
@@ -138,9 +139,9 @@ export class ServingProcesses {
   /** The metrics of a process as JSON; `null` if it does not answer. */
   async #requestNumbers(worker: Worker): Promise<object | null> {
     const id = ++this.#lastId;
-    const answered = new Promise<object | null>((resolve) => this.#resolveById.set(id, resolve));
+    const answer = new Promise<object | null>((resolve) => this.#resolveById.set(id, resolve));
     send(worker, { kind: 'numbers', id });
-    const numbers = await Promise.race([answered, wait(numbersTimeoutMs, null, { ref: false })]);
+    const numbers = await Promise.race([answer, wait(numbersTimeoutMs, null, { ref: false })]);
     this.#resolveById.delete(id);
     return numbers;
   }
@@ -153,7 +154,7 @@ function send(worker: Worker, command: Command): void {
 
 /** A serving process that is watched by another process, and its connection to that process. */
 export class WatchedProcess {
-  readonly #pending = new Map<number, { resolve: (text: string) => void; reject: (error: Error) => void }>();
+  readonly #pendingRequests = new Map<number, { resolve: (text: string) => void; reject: (error: Error) => void }>();
   #lastId = 0;
   #readNumbers: () => Promise<object | null> = async () => null;
 
@@ -198,7 +199,7 @@ export class WatchedProcess {
   collectMetrics(): Promise<string> {
     const id = ++this.#lastId;
     return new Promise((resolve, reject) => {
-      this.#pending.set(id, { resolve, reject });
+      this.#pendingRequests.set(id, { resolve, reject });
       this.#send({ kind: 'metrics', id });
     });
   }
@@ -208,9 +209,9 @@ export class WatchedProcess {
   }
 
   #receiveMetrics({ id, text, error }: { id: number; text?: string; error?: string }): void {
-    const pending = this.#pending.get(id);
-    this.#pending.delete(id);
-    if (text === undefined) pending?.reject(new Error(error ?? 'The process sent no metrics.'));
-    else pending?.resolve(text);
+    const pendingRequest = this.#pendingRequests.get(id);
+    this.#pendingRequests.delete(id);
+    if (text === undefined) pendingRequest?.reject(new Error(error ?? 'The process sent no metrics.'));
+    else pendingRequest?.resolve(text);
   }
 }

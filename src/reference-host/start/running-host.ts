@@ -11,13 +11,13 @@ export interface RunningHostOptions {
   server: Pick<ListeningServer, 'serve' | 'pause'>;
   /** Tells the operator that a restart begins or has ended. */
   writeLine(text: string): void;
-  /** Called when a restart failed; then nothing is served. */
+  /** Called when a restart has failed, after which nothing is served. */
   onRestartFailed(error: unknown): void;
 }
 
 /**
  * A host behind a port that stays open. A restart closes the host and makes another one, which reads its configuration again.
- * Running requests finish first, new ones wait, and jobs continue afterwards.
+ * Running requests finish first, new requests wait, and jobs continue afterwards.
  */
 export class RunningHost {
   #host: ReferenceHost | null = null;
@@ -30,9 +30,9 @@ export class RunningHost {
 
   /** Makes the first host and serves it. */
   static async start(options: RunningHostOptions): Promise<RunningHost> {
-    const running = new RunningHost(options);
-    await running.#open((host) => options.prepareFirst?.(host));
-    return running;
+    const runningHost = new RunningHost(options);
+    await runningHost.#open((host) => options.prepareFirst?.(host));
+    return runningHost;
   }
 
   /** Uses the host without being interrupted by a restart. */

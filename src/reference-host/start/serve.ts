@@ -13,7 +13,7 @@ import { isInstalled } from '../../optional-packages.js';
 import { WatchedProcess, ServingProcesses } from './processes.js';
 import { createProgressDisplay } from './progress.js';
 
-// The package's own name leads to its package.json, both from the sources and from the built files.
+// The name of the package leads to its package.json both from the sources and from the built files.
 const { version } = createRequire(import.meta.url)('express-large-image/package.json') as { version: string };
 /** When stopping takes longer than this, the process ends even if something has not closed. */
 const closeDeadlineMs = 40_000;
@@ -37,8 +37,8 @@ async function startServer(words: readonly string[], command: string): Promise<v
   const signal = stopController.signal;
   if (options.buckets.length > 0) await (await import('./content/bucket-objects.js')).requireBuckets(options.buckets, signal);
   await lockDirectoryOfOwnDatabase(options);
-  // If other processes may serve the same data, this one opens its port only when it can answer, because a load balancer sends requests to
-  // open ports. Whether the port is free is checked now.
+  // If other processes may serve the same data, this process opens its port only when it can answer, because a load balancer sends requests
+  // to open ports. Whether the port is free is already checked here.
   const delaysListening = watchedProcess !== null || Boolean(process.env.MONGODB_URI);
   if (delaysListening && watchedProcess === null && options.port !== 0) await (await listen(options.host, options.port)).close();
   const server = await listen(options.host, options.port, { delaysListening });
@@ -82,7 +82,7 @@ async function watchProcesses(options: StartOptions): Promise<void> {
     count: options.processCount,
     env: { MONGODB_URI: database.uri },
     writeLine: (text) => display.writeLine(text),
-    // The numbers are collected here, because prom-client itself waits for processes that are starting, and then fails.
+    // `ServingProcesses` collects the numbers, because prom-client would wait for processes that are still starting, and then fail.
     aggregateMetrics: async (numbers) => (await promClient?.AggregatorRegistry.aggregate(numbers).metrics()) ?? '',
   });
   await closers.add('processes', () => processes.stop());
@@ -95,8 +95,8 @@ async function watchProcesses(options: StartOptions): Promise<void> {
 }
 
 /**
- * Locks the data folder if the database is started here. The database then has its files in the folder, so no other server can use the folder
- * while this one runs. If the database is elsewhere, several servers can.
+ * Locks the data folder if this process starts the database. The database then has its files in the folder, so no other server can use the
+ * folder at the same time. If the database is elsewhere, several servers can use the folder.
  */
 async function lockDirectoryOfOwnDatabase({ dataDirectory }: StartOptions): Promise<void> {
   if (!process.env.MONGODB_URI) await closers.add('lock of the data folder', await lockDataDirectory(dataDirectory));
@@ -115,7 +115,7 @@ async function openDatabase(options: StartOptions): Promise<Database> {
   return database;
 }
 
-/** Runs jobs until it is stopped. */
+/** Runs jobs until the process is stopped. */
 async function runWorker(options: StartOptions): Promise<void> {
   const [database, { openWorker }] = await Promise.all([openDatabase(options), import('./hosting.js')]);
   const worker = await openWorker(options, database.uri);
@@ -160,8 +160,8 @@ async function stop(code: number, reason: string): Promise<void> {
   if (stopController.signal.aborted) return;
   display.writeLine(reason);
   stopController.abort(new Error(reason));
-  const closing = closers.close().then(() => true);
-  const isClosedInTime = await Promise.race([closing, wait(closeDeadlineMs, false)]);
+  const closePromise = closers.close().then(() => true);
+  const isClosedInTime = await Promise.race([closePromise, wait(closeDeadlineMs, false)]);
   if (!isClosedInTime) display.writeLine('Some work did not finish in time.');
   process.exit(isClosedInTime ? code : 1);
 }
@@ -176,8 +176,8 @@ function describeError(error: unknown): string {
 /**
  * Runs the server until it is told to stop, and then ends the process.
  *
- * @param words its command-line arguments
- * @param command the command before them, for messages: `npm start --`
+ * @param words the command-line arguments
+ * @param command the command without its arguments, for messages, such as `npm start --`
  */
 export async function serve(words: readonly string[], command: string): Promise<void> {
   try {

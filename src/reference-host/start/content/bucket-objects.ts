@@ -47,7 +47,8 @@ async function* listObjects(
 }
 
 /**
- * Finds the reason why an object is not served; `null` if it is served. Programs create empty objects for folders. These are left out silently, so the reason is '' for them.
+ * Finds the reason why an object is not served; `null` if it is served. The reason is '' for the empty objects that programs create for
+ * folders, because these are left out without a message.
  */
 function findReasonToLeaveOut({ key, size, archived }: ListedObject): string | null {
   if (key.endsWith('/')) return '';
@@ -146,7 +147,7 @@ interface ItemPath {
 
 /** A folder `*.zarr`, whose objects together are one item. */
 interface ListedZarr {
-  /** The object that describes it, if it has been listed. */
+  /** The object that describes the Zarr, if it has been listed. */
   description: ListedObject | null;
   digest: TreeDigest;
 }
@@ -171,7 +172,7 @@ function addToZarr(zarrsByFolder: Map<string, ListedZarr>, folder: string, objec
   if (zarrDescriptions.includes(path)) zarr.description ??= object;
 }
 
-/** Marks the items whose objects below a prefix were not listed. @returns the number of these items */
+/** Marks items as missing whose objects are below a prefix but were not listed. @returns the number of these items */
 async function markMissing(
   context: HostContext,
   { bucket, prefix }: BucketPrefix,

@@ -9,7 +9,7 @@ import { announceReplaced } from '../../files/replaced-files.js';
 
 /** Number of bytes that are read and hashed together. */
 const pieceBytes = 4 * 2 ** 20;
-/** Pause after reading a piece, as a multiple of the reading time, because others use the disk and the processors too. */
+/** Pause after reading a piece, as a multiple of the reading time, because other work needs the disk and the processors too. */
 const idleFactor = 3;
 const recordsPerQuery = 100;
 
@@ -25,8 +25,8 @@ export interface ContentHashesOptions {
 }
 
 /**
- * Reads whole files in the background: once each, and again when their time has changed although their length, start and end have not.
- * This distinguishes a file that was only touched from one whose middle has changed.
+ * Reads whole files in the background: each file once, and again when its time has changed although its length, start and end have not.
+ * This distinguishes a file that was only touched from a file whose middle has changed.
  */
 export class ContentHashes {
   #waitingIds: readonly Types.ObjectId[] = [];
@@ -34,7 +34,10 @@ export class ContentHashes {
 
   constructor(private readonly options: ContentHashesOptions) {}
 
-  /** Compares these files after the files that are being compared now. Files of an earlier call that still wait are no longer compared. */
+  /**
+   * Compares these files after the files that are being compared now. Files of an earlier call that are still waiting are no longer
+   * compared.
+   */
   compare(ids: readonly Types.ObjectId[]): void {
     this.#waitingIds = ids;
     this.#comparison ??= this.#compareAll().finally(() => {
@@ -71,7 +74,7 @@ export class ContentHashes {
   }
 }
 
-/** A hash of all bytes of a file; `null` if it no longer matches its record, or cannot be read. The next scan handles that. */
+/** A hash of all bytes of a file; `null` if the file no longer matches its record, or cannot be read. The next scan handles such a file. */
 async function computeHash({ size, storage: { path, modified } }: FileInPlace, signal: AbortSignal): Promise<string | null> {
   try {
     const handle = await open(path, 'r');
@@ -104,11 +107,11 @@ async function computeHash({ size, storage: { path, modified } }: FileInPlace, s
 
 /** Reads until the buffer is full or the file ends, so that files are always hashed in the same pieces. @returns the number of bytes. */
 async function readFully(handle: FileHandle, buffer: Buffer, position: number): Promise<number> {
-  let filled = 0;
-  for (let count = -1; count !== 0 && filled < buffer.length; filled += count) {
-    count = (await handle.read(buffer, filled, buffer.length - filled, position + filled)).bytesRead;
+  let filledLength = 0;
+  for (let count = -1; count !== 0 && filledLength < buffer.length; filledLength += count) {
+    count = (await handle.read(buffer, filledLength, buffer.length - filledLength, position + filledLength)).bytesRead;
   }
-  return filled;
+  return filledLength;
 }
 
 /** Stores the hash of a file. If the hash has changed, announces that the file has changed. @returns whether it has changed */
@@ -116,14 +119,14 @@ async function storeHash(context: HostContext, file: FileInPlace, hash: string):
   const { contents: formerHash, touched, modified } = file.storage;
   const isChanged = formerHash !== undefined && formerHash !== hash;
   const changedAt = touched ?? new Date();
-  const updated = await context.models.file
+  const updatedFile = await context.models.file
     .findOneAndUpdate(
       { _id: file._id, size: file.size, 'storage.modified': modified },
       { $set: { 'storage.contents': hash, ...(isChanged && { updated: changedAt }) }, $unset: { 'storage.touched': 1 } },
       { returnDocument: 'after' },
     )
     .lean<FileInPlace>();
-  if (!isChanged || updated === null) return false;
-  await announceReplaced(context, updated, { formerSize: file.size ?? 0, replacedAt: changedAt });
+  if (!isChanged || updatedFile === null) return false;
+  await announceReplaced(context, updatedFile, { formerSize: file.size ?? 0, replacedAt: changedAt });
   return true;
 }

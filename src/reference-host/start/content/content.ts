@@ -12,7 +12,7 @@ import { createFolder, type FolderParent } from '../../tree/folders.js';
 import { createUser } from '../../accounts/users/users.js';
 import { withTrashed } from '../../trash/trash-mark.js';
 
-/** Login of the administrator that the start creates. */
+/** Login of the administrator that `npm start` creates. */
 export const adminLogin = 'admin';
 
 /** A function that makes an item from a file on this machine, without copying it. */
@@ -24,7 +24,7 @@ export type RegisterFileInPlace = (file: {
 }) => Promise<{ item: { _id: Types.ObjectId } }>;
 
 /**
- * Creates the user `admin`, who is the first and so the administrator, if there is no user yet.
+ * If there is no user yet, creates the user `admin`, who becomes administrator as the first user.
  *
  * @returns the user `admin`, or `null` if there are only other users; and whether `password` is the user's password
  */
@@ -74,7 +74,7 @@ async function ensureItemOfFile(
     for (const existingFile of existingFiles) await refreshFileInPlace(context, existingFile);
     return existingItem._id;
   }
-  // An item of this name whose file no longer exists, because the data folder has moved, is the same item.
+  // If an item of this name has a file that no longer exists, the data folder was moved, and the item gets the new path.
   const item = await models.item.findOne({ folderId: folder._id, name: itemName }).lean();
   const oldFile = item === null ? null : await models.file.findOne({ itemId: item._id, 'storage.kind': 'in-place' }).lean();
   if (
@@ -97,21 +97,26 @@ async function isFile(path: string): Promise<boolean> {
 }
 
 /**
- * Finds or creates the collection with this name. The command line decides whether everyone can see it. If an earlier start decided differently, the
- * collection and all its folders are changed.
+ * Finds or creates the collection with this name. The command line decides whether everyone can see the collection. If an earlier start
+ * decided differently, the collection and all its folders are changed.
  */
 export async function ensureCollection(
   context: HostContext,
   collection: { name: string; description: string; creatorId: Types.ObjectId | null; isPublic: boolean },
 ): Promise<CollectionDocument> {
   const { name, isPublic } = collection;
-  const existing = await context.models.collection.findOne({ name }).lean<CollectionDocument>();
-  if (existing === null) return createCollection(context, collection);
-  if (existing.public === isPublic) return existing;
-  return setCollectionAccess(context, existing, { access: existing.access, public: isPublic }, systemPrincipal);
+  const existingCollection = await context.models.collection.findOne({ name }).lean<CollectionDocument>();
+  if (existingCollection === null) return createCollection(context, collection);
+  if (existingCollection.public === isPublic) return existingCollection;
+  return setCollectionAccess(
+    context,
+    existingCollection,
+    { access: existingCollection.access, public: isPublic },
+    systemPrincipal,
+  );
 }
 
-/** Finds or creates the folders of a path below a collection. @returns the last one */
+/** Finds or creates the folders of a path below a collection. @returns the last folder */
 export async function ensureFolder(
   context: HostContext,
   collection: CollectionDocument,

@@ -12,7 +12,11 @@ export interface DisplacedFile {
   isMoved?: boolean;
 }
 
-/** Sets `isMoved` of all displaced files. A former file counts as moved only if the items that its new path already has can move too. @returns the same array */
+/**
+ * Sets `isMoved` of all displaced files. A former file counts as moved only if the items that its new path already has can move too.
+ *
+ * @returns the same array
+ */
 export async function markMovedFiles(displacedFiles: DisplacedFile[], newFiles: readonly LocalFile[]): Promise<DisplacedFile[]> {
   if (displacedFiles.length === 0) return displacedFiles;
   const keyOf = ({ stats }: LocalFile) => `${formatInode(stats)} ${stats.size} ${stats.mtime.getTime()}`;
@@ -33,8 +37,8 @@ export async function markMovedFiles(displacedFiles: DisplacedFile[], newFiles: 
     if (each.isMoved !== true || each.formerFiles.some((file) => takerKeys.has(formerKeyOf(file)))) continue;
     each.isMoved = false;
     takerKeys.delete(keyOf(each.localFile));
-    const dependent = displacedByFormerKey.get(keyOf(each.localFile));
-    if (dependent !== undefined) queue.push(dependent);
+    const dependentFile = displacedByFormerKey.get(keyOf(each.localFile));
+    if (dependentFile !== undefined) queue.push(dependentFile);
   }
   return displacedFiles;
 }

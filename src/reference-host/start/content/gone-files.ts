@@ -14,7 +14,8 @@ export interface FileIdentity {
 }
 
 /**
- * Known files that no longer exist. They are found by keys instead of comparing all files with each other, because a folder of 100,000 files may be renamed.
+ * Known files that no longer exist. They are looked up by keys instead of being compared one by one, because a folder of 100,000 files may have
+ * been renamed.
  */
 export class GoneFiles {
   readonly #filesByKey = new Map<string, Set<KnownFile>>();
@@ -57,8 +58,8 @@ export class GoneFiles {
   }
 
   #findFirst(key: string): KnownFile | undefined {
-    const [first] = this.#filesByKey.get(key) ?? [];
-    return first;
+    const [firstFile] = this.#filesByKey.get(key) ?? [];
+    return firstFile;
   }
 
   #remove(file: KnownFile): void {
@@ -75,7 +76,7 @@ function createSizeAndTimeKey(size: number | undefined, modified: Date | undefin
   return `${size ?? 0} ${modified?.getTime()}`;
 }
 
-/** The keys under which a file is found: its path, and combinations of its properties. Only the path begins with a slash, so it equals none of the others. */
+/** The keys of a file: its path, and combinations of its properties. Only a path begins with a slash, so it cannot equal another key. */
 function keysOf({ size, storage }: KnownFile): string[] {
   const sizeAndTime = createSizeAndTimeKey(size, storage.modified);
   return [storage.path, sizeAndTime, `${storage.inode} ${sizeAndTime}`, `${storage.digest} ${sizeAndTime}`];

@@ -6,19 +6,19 @@ import { computeTreeDigest } from '../../files/tree-digest.js';
 
 /** A local file, and the names of the folders in the collection in which its item is placed. */
 export interface LocalFile {
-  /** Its path, without symbolic links. */
+  /** The path of the file, without symbolic links. */
   path: string;
   folderNames: string[];
   /** Name of its item. */
   name: string;
-  /** Whether the other files in its folder, and in folders below, belong to it, because the path is the description of a Zarr. */
+  /** Whether the file describes a Zarr, which consists of all files in the folder of this file and below. */
   isZarr: boolean;
-  /** If `isZarr`: a digest of these other files. */
+  /** If `isZarr`: a digest of all files of the Zarr. */
   treeDigest?: string;
   stats: Stats;
 }
 
-/** Number of names that are read and sorted together. Sorting all names of a folder of 100,000 files together would occupy the event loop for 0.1 s. */
+/** Number of names that are read and sorted together. Sorting the names of 100,000 files together would occupy the event loop for 0.1 s. */
 const namesAtOnce = 1000;
 /** Number of files whose state is read at the same time, because network file systems take a while to answer. */
 const statsAtOnce = 16;
@@ -84,7 +84,7 @@ async function* listFolderOrZarr(realPath: string, folderNamesAbove: string[], s
         const treeDigest = await computeTreeDigest(realPath, search.signal);
         yield {
           ...description,
-          // The item of a Zarr that is named on the command line goes into the same folder as those of single files.
+          // The item of a Zarr that is named on the command line goes into the same folder as the items of single files.
           folderNames: folderNamesAbove.length === 0 ? ['Files'] : folderNamesAbove,
           name: basename(realPath),
           isZarr: true,
@@ -108,7 +108,7 @@ async function findZarrDescription(folder: string): Promise<{ path: string; stat
   return null;
 }
 
-/** Lists all files below a folder that is no Zarr. `folderNames` says where their items go in the collection. */
+/** Lists all files below a folder that is not a Zarr. `folderNames` is the path of the folder for their items in the collection. */
 async function* listFolder(realPath: string, folderNames: string[], search: FileSearch): AsyncGenerator<LocalFile> {
   search.signal?.throwIfAborted();
   if (search.visitedFolders.has(realPath)) return;

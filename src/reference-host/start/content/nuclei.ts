@@ -31,8 +31,8 @@ export interface NucleiOptions {
 }
 
 /**
- * Adds the nuclei of the synthetic slide as an annotation, once, through the ordinary route. If adding it was interrupted, it
- * is added again. If it was deleted afterwards, it is not.
+ * Adds the nuclei of the synthetic slide as an annotation, once, through the ordinary route. If adding the annotation was interrupted, it
+ * is added again. If somebody has deleted the annotation, it is not added again.
  *
  * @returns the number of nuclei; 0 if they were added before, or if there is no administrator to own them
  * @throws if the server refuses
@@ -57,9 +57,9 @@ export async function addNuclei(context: HostContext, options: NucleiOptions): P
 async function postNuclei({ apiRoot }: HostContext, options: NucleiOptions, token: string): Promise<number> {
   const { url, itemId, signal } = options;
   const headers = { Authorization: `Bearer ${token}` };
-  const tiles = await fetch(`${url}${apiRoot}/item/${itemId.toHexString()}/tiles`, { headers, signal });
-  if (!tiles.ok) throw new Error(await describeRefusal(tiles));
-  const { sizeX: slideSize } = (await tiles.json()) as { sizeX: number };
+  const tilesReply = await fetch(`${url}${apiRoot}/item/${itemId.toHexString()}/tiles`, { headers, signal });
+  if (!tilesReply.ok) throw new Error(await describeRefusal(tilesReply));
+  const { sizeX: slideSize } = (await tilesReply.json()) as { sizeX: number };
   const counter = { count: 0 };
   const body = Readable.from(writeAnnotationJson(slideSize, options, counter), { objectMode: false });
   const reply = await fetch(`${url}${apiRoot}/annotation?itemId=${itemId.toHexString()}`, {

@@ -2,7 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** The password of `admin` in the data folder. If there is none, it is generated and stored in a file that only its owner can read. */
+/**
+ * Reads the password of `admin` from the data folder. If there is none, a password is generated and stored in a file that only its owner
+ * can read.
+ */
 export async function readOrCreatePassword(dataDirectory: string): Promise<{ password: string; path: string }> {
   const path = join(dataDirectory, 'admin-password');
   const fileText = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
@@ -13,7 +16,7 @@ export async function readOrCreatePassword(dataDirectory: string): Promise<{ pas
   const password = randomBytes(12).toString('base64url');
   const file = await open(path, 'w', 0o600);
   try {
-    // The mode above only applies to a file that did not exist.
+    // The mode above has no effect on a file that already exists.
     await file.chmod(0o600);
     await file.writeFile(`${password}\n`);
     await file.sync();

@@ -9,10 +9,10 @@ const settleMs = 1000;
 const scanIntervalMs = 60_000;
 /** Pause after a scan, as a multiple of its duration. */
 const idleFactor = 20;
-/** Maximum number of folders to watch. Systems limit how many a user can watch; the others are checked every minute. */
-const maxWatched = 4000;
+/** Maximum number of folders to watch, because systems limit how many a user can watch. All folders are checked every minute anyway. */
+const maxWatchedFolders = 4000;
 /** Number of folders whose watching begins or ends in one turn of the event loop. */
-const watchedPerTurn = 100;
+const foldersPerTurn = 100;
 
 /** Checks the served files when the system reports changes, every minute, and on request. */
 export class Rescans {
@@ -26,9 +26,9 @@ export class Rescans {
   constructor(
     private readonly options: {
       scan(): Promise<ScanCounts>;
-      /** Folders to watch, after a scan. */
+      /** The folders that the last scan found, which are watched. */
       listFolders(): ReadonlySet<string>;
-      /** The served paths. Their parent folders are watched, because watching a folder does not tell that the folder itself was moved. */
+      /** The served paths. Their parent folders are watched, because watching a folder does not report that the folder itself was moved. */
       paths: readonly string[];
       /** Called with the result of a scan that was not requested. */
       onScan(counts: ScanCounts): void;
@@ -38,7 +38,7 @@ export class Rescans {
     },
   ) {}
 
-  /** Scans the files, after a scan that is running. Requests that wait for the same scan share it. */
+  /** Scans the files when the running scan, if any, has ended. Calls that wait for the same scan share its result. */
   rescan(): Promise<ScanCounts> {
     this.#waitingScan ??= this.#runInOrder(() => {
       this.#waitingScan = null;
@@ -89,13 +89,13 @@ export class Rescans {
     this.#nextScanTimer = setTimeout(() => void this.#scanAndWatch(), delayMs).unref();
   }
 
-  /** Watches the folders of the last scan. Many are watched in several turns of the event loop. */
+  /** Watches the folders of the last scan. If there are many, the calls are spread over several turns of the event loop. */
   async #watchFolders(): Promise<void> {
     const folders = this.options.listFolders();
     let handledCount = 0;
     const endTurnIfFull = async () => {
       handledCount += 1;
-      if (handledCount % watchedPerTurn === 0) await nextTurn();
+      if (handledCount % foldersPerTurn === 0) await nextTurn();
     };
     for (const [folder, watcher] of this.#watchersByFolder) {
       if (folders.has(folder)) continue;
@@ -105,15 +105,15 @@ export class Rescans {
       if (this.options.signal.aborted) return;
     }
     for (const folder of folders) {
-      if (this.#watchersByFolder.size >= maxWatched) return;
+      if (this.#watchersByFolder.size >= maxWatchedFolders) return;
       if (this.#watchersByFolder.has(folder)) continue;
       try {
         const watcher = watch(folder, { persistent: false }, () => this.#scanWhenSettled());
-        // A folder that was removed, or one that the system no longer watches, is checked every minute.
+        // A folder that was removed, or that the system no longer watches, is checked every minute.
         watcher.on('error', () => this.#unwatch(folder));
         this.#watchersByFolder.set(folder, watcher);
       } catch {
-        // The system watches no more folders, or this one was removed.
+        // The system watches no more folders, or this folder was removed.
         return;
       }
       await endTurnIfFull();

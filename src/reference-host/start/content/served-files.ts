@@ -22,7 +22,7 @@ import { GoneFiles, type KnownFile } from './gone-files.js';
 import { inTurns } from './in-turns.js';
 import { listLocalFiles, type LocalFile } from './local-files.js';
 
-/** Result of a scan of the served files. */
+/** Numbers of files that a scan of the served files has found, by what has happened to them. */
 export interface ScanCounts {
   files: number;
   added: number;
@@ -42,9 +42,9 @@ export interface ServedFilesOptions {
   onLeftOut(path: string, reason: string): void;
 }
 
-/** Maximum number of files of a folder that are made items together. */
+/** Maximum number of files of a folder whose items are created together. */
 export const maxGroupFiles = 100;
-/** Number of groups of files that are added at the same time: the files of one group are opened while the other waits for the database. */
+/** Number of groups of files that are added at the same time. The files of one group are opened while another group waits for the database. */
 const groupsAtOnce = 2;
 
 /** Local files as items of the collection `Local files`, which follow changes on disk. */
@@ -71,7 +71,7 @@ export class ServedFiles {
     });
     const filesByPath = await loadKnownFiles(context);
     const newFiles: LocalFile[] = [];
-    const seenPaths = new Set<string>();
+    const listedPaths = new Set<string>();
     const folders = new Set<string>();
     const presentItemIds: Types.ObjectId[] = [];
     const uncomparedIds: Types.ObjectId[] = [];
@@ -90,8 +90,8 @@ export class ServedFiles {
       }
     };
     for await (const localFile of listLocalFiles(this.options.paths, searchOptions)) {
-      if (seenPaths.has(localFile.path)) continue;
-      seenPaths.add(localFile.path);
+      if (listedPaths.has(localFile.path)) continue;
+      listedPaths.add(localFile.path);
       counts.files += 1;
       const formerFiles = filesByPath.get(localFile.path);
       if (formerFiles === undefined) {
@@ -111,7 +111,7 @@ export class ServedFiles {
     this.folders = folders;
     this.#uncomparedIds = uncomparedIds;
     await setMissingSince(context, presentItemIds, null);
-    const goneFiles = await findGoneFiles(filesByPath, seenPaths, signal);
+    const goneFiles = await findGoneFiles(filesByPath, listedPaths, signal);
     for await (const { formerFiles: files, isMoved } of inTurns(displacedFiles)) {
       if (isMoved) for (const file of files) goneFiles.add(file);
     }
@@ -178,8 +178,8 @@ export class ServedFiles {
     const addGroups = async () => {
       for (const files of pendingGroups) {
         signal.throwIfAborted();
-        const added = await this.#attempt(files, () => this.#addItems(context, files, ensureFolderOnce), signal);
-        counts.added += added ?? 0;
+        const addedCount = await this.#attempt(files, () => this.#addItems(context, files, ensureFolderOnce), signal);
+        counts.added += addedCount ?? 0;
         reportDone(files.length);
       }
     };
@@ -245,7 +245,10 @@ export class ServedFiles {
     }
   }
 
-  /** Leaves files out because of an error. A file that no longer exists, or whose name no item may have, must not keep other files from being served. */
+  /**
+   * Leaves files out because of an error. A file that no longer exists, or whose name no item may have, must not keep other files from being
+   * served.
+   */
   #leaveOutFor(error: unknown, files: readonly LocalFile[]): void {
     const { code } = error as { code?: unknown };
     if (!['invalid', 'ENOENT', 'EACCES', 'EPERM', 'EIO', 'ENOTDIR'].includes(String(code))) throw error;
@@ -273,7 +276,7 @@ async function loadKnownFiles({ models }: HostContext): Promise<Map<string, Know
   return filesByPath;
 }
 
-/** Updates the record of a file. @returns 1 if its content has changed; 0 if not, or if the file no longer exists */
+/** Updates the record of a file. @returns 1 if the content of the file has changed; 0 if not, or if the file no longer exists */
 async function refreshRecord(context: HostContext, file: KnownFile, { treeDigest }: LocalFile): Promise<0 | 1> {
   return (await refreshFileInPlace(context, file as FileInPlace, treeDigest).catch(() => false)) ? 1 : 0;
 }
@@ -291,12 +294,12 @@ function matchesRecord({ size, storage }: KnownFile, { stats, treeDigest }: Loca
 /** Known files that no longer exist. Files that just cannot be read, or are no longer served, do not count. */
 async function findGoneFiles(
   filesByPath: ReadonlyMap<string, readonly KnownFile[]>,
-  seenPaths: ReadonlySet<string>,
+  listedPaths: ReadonlySet<string>,
   signal: AbortSignal,
 ): Promise<GoneFiles> {
   const goneFiles = new GoneFiles();
   for await (const [path, files] of inTurns(filesByPath)) {
-    if (seenPaths.has(path)) continue;
+    if (listedPaths.has(path)) continue;
     signal.throwIfAborted();
     const isGone = await stat(path).then(
       () => false,
@@ -328,7 +331,7 @@ async function retryNames(context: HostContext, renamedItems: readonly RenamedIt
 /**
  * Gives the item of a moved file its new path, folder and name. If somebody has renamed the item, it keeps its name.
  *
- * @returns the item in an array, if its new name was taken; otherwise an empty array
+ * @returns an array with the item if its new name was taken, otherwise an empty array
  */
 async function moveItem(
   context: HostContext,
@@ -357,11 +360,11 @@ async function moveItem(
   const item = formerFile.itemId === null ? null : await models.item.findById(formerFile.itemId).lean<ItemDocument>();
   if (file === null || item === null) return [];
   const isNamedAsFile = formerPath.endsWith(`/${item.name}`);
-  const updated = await updateItem(context, item, { folder, ...(isNamedAsFile && { name: localFile.name }) });
+  const updatedItem = await updateItem(context, item, { folder, ...(isNamedAsFile && { name: localFile.name }) });
   const itemIds = [item._id, ...copies.flatMap(({ itemId }) => itemId ?? [])];
   await models.item.updateMany({ _id: { $in: itemIds } }, { $unset: { fileMissing: 1 } });
   await events.emit('file.saved', { file: { ...file }, created: false });
-  return isNamedAsFile && updated.name !== localFile.name ? [{ itemId: item._id, name: localFile.name }] : [];
+  return isNamedAsFile && updatedItem.name !== localFile.name ? [{ itemId: item._id, name: localFile.name }] : [];
 }
 
 /** Records since when the files of items have been missing; `null` records that they exist. */
