@@ -22,7 +22,7 @@ export function noise(seed: number, x: number, y: number): number {
   return mix(above, below, v);
 }
 
-/** Noise of several sizes, each half as large and half as strong as the one before; in [0, 1). */
+/** Noise in [0, 1) from several layers. The features of each layer are half as large and half as strong as those of the previous layer. */
 export function layeredNoise(seed: number, x: number, y: number, layers: number): number {
   let sum = 0;
   let weight = 0;
@@ -51,8 +51,8 @@ function smooth(t: number): number {
 const textureWeight = 1 + 1 / 2 + 1 / 4;
 
 /**
- * A square texture of 2^`bits` × 2^`bits` bytes that repeats without a seam; `along` and `across` are the sizes of its features in
- * pixels.
+ * A square texture of 2^`bits` × 2^`bits` bytes that repeats without a seam. `along` and `across` are the width and the height of its features
+ * in pixels.
  */
 export function makeTexture(seed: number, bits: number, along: number, across: number): Uint8Array {
   const size = 1 << bits;

@@ -3,7 +3,7 @@ import { directionCount, nucleusReach, type Gland, type Nucleus, type Tissue } f
 
 type Color = readonly [number, number, number];
 
-/** Distance of the points in pixels at which slowly varying fields are computed; values in between are interpolated. */
+/** Distance in pixels between the points at which slowly varying values are computed. Values in between are interpolated. */
 const gridStep = 16;
 const textureBits = 9;
 const textureMask = (1 << textureBits) - 1;
@@ -54,17 +54,17 @@ export class Painter {
   /** Paints glass and stroma. @returns whether there is any tissue. */
   private paintGlassAndStroma(pixels: Buffer, left: number, top: number, size: number): boolean {
     const { tissue, fiber, grain, ramp } = this;
-    const points = size / gridStep + 1;
-    const depth = new Float64Array(points * points);
-    const along = new Float64Array(points * points);
-    const across = new Float64Array(points * points);
-    const tint = new Float64Array(points * points);
+    const pointsPerSide = size / gridStep + 1;
+    const depth = new Float64Array(pointsPerSide * pointsPerSide);
+    const along = new Float64Array(pointsPerSide * pointsPerSide);
+    const across = new Float64Array(pointsPerSide * pointsPerSide);
+    const tint = new Float64Array(pointsPerSide * pointsPerSide);
     let deepest = -Infinity;
-    for (let row = 0; row < points; row++) {
-      for (let column = 0; column < points; column++) {
+    for (let row = 0; row < pointsPerSide; row++) {
+      for (let column = 0; column < pointsPerSide; column++) {
         const x = left + column * gridStep;
         const y = top + row * gridStep;
-        const index = row * points + column;
+        const index = row * pointsPerSide + column;
         const fiberPosition = tissue.fibers(x, y);
         depth[index] = tissue.depth(x, y);
         along[index] = fiberPosition.along;
@@ -73,14 +73,14 @@ export class Painter {
         deepest = Math.max(deepest, depth[index] ?? 0);
       }
     }
-    for (let cellRow = 0; cellRow < points - 1; cellRow++) {
-      for (let cellColumn = 0; cellColumn < points - 1; cellColumn++) {
-        const corner = cellRow * points + cellColumn;
+    for (let cellRow = 0; cellRow < pointsPerSide - 1; cellRow++) {
+      for (let cellColumn = 0; cellColumn < pointsPerSide - 1; cellColumn++) {
+        const corner = cellRow * pointsPerSide + cellColumn;
         const cornersOf = (values: Float64Array): Corners => ({
           a: values[corner] ?? 0,
           b: values[corner + 1] ?? 0,
-          c: values[corner + points] ?? 0,
-          d: values[corner + points + 1] ?? 0,
+          c: values[corner + pointsPerSide] ?? 0,
+          d: values[corner + pointsPerSide + 1] ?? 0,
         });
         const depths = cornersOf(depth);
         const alongs = cornersOf(along);
@@ -147,13 +147,13 @@ export class Painter {
         );
         const radius = Math.sqrt(dx * dx + dy * dy);
         if (radius > edge + 3) continue;
-        const fine = (grain[((y & textureMask) << textureBits) | (x & textureMask)] ?? 0) - 128;
+        const grainOffset = (grain[((y & textureMask) << textureBits) | (x & textureMask)] ?? 0) - 128;
         if (radius > edge) {
           // The gap between gland and stroma that fixation leaves.
           blend(pixels, pixelOffset, glass, 0.45 - 0.15 * (radius - edge));
           continue;
         }
-        const radiusShare = radius / edge + fine * 0.0006;
+        const radiusShare = radius / edge + grainOffset * 0.0006;
         if (radiusShare < gland.lumen) {
           blend(pixels, pixelOffset, glass, 1);
           if (radiusShare > gland.lumen - 0.05) blend(pixels, pixelOffset, apical, 0.7);
@@ -168,7 +168,7 @@ export class Painter {
         blend(pixels, pixelOffset, height < 0.16 ? apical : cytoplasm, 0.93);
         if (drop > 0.05) blend(pixels, pixelOffset, mucus, drop * 0.9);
         else if (across > 0.9) blend(pixels, pixelOffset, apical, 0.5);
-        lighten(pixels, pixelOffset, fine * 0.16);
+        lighten(pixels, pixelOffset, grainOffset * 0.16);
       }
     }
   }

@@ -41,13 +41,13 @@ export interface SlideOptions {
   /** Side in pixels, a multiple of 1024. */
   size?: number;
   onProgress?: (progress: Progress) => void;
-  /** If it is aborted, no file remains. */
+  /** If the signal is aborted, no file remains. */
   signal?: AbortSignal;
 }
 
 /**
- * Makes a synthetic tissue slide, unless the file already exists: a pyramidal TIFF of JPEG tiles, the same each time. The file gets
- * this name when it is complete.
+ * Makes a synthetic tissue slide, unless the file already exists: a pyramidal TIFF of JPEG tiles, the same each time. No incomplete file ever
+ * has this path.
  */
 export async function makeSyntheticSlide(path: string, options: SlideOptions = {}): Promise<void> {
   const exists = await access(path).then(
@@ -62,7 +62,7 @@ export async function makeSyntheticSlide(path: string, options: SlideOptions = {
     const stats = await stat(oldPath).catch(() => null);
     if (stats !== null && Date.now() - stats.mtimeMs > abandonedMs) await rm(oldPath, { force: true });
   }
-  // Another process, possibly on another machine, may be making it too.
+  // Another process, possibly on another machine, may be making the same slide.
   const partialPath = join(dirname(path), `${prefix}${randomUUID()}`);
   try {
     await writeSlide(partialPath, options);
@@ -126,7 +126,7 @@ async function writeSlide(path: string, options: SlideOptions): Promise<void> {
     }
     const { magnification, mmPerPixel } = syntheticSlide;
     const properties = [`AppMag = ${magnification}`, `MPP = ${mmPerPixel * 1000}`, 'Title = Synthetic tissue slide'].join('|');
-    // The form in which readers of whole-slide images expect the magnification.
+    // Readers of whole-slide images expect the magnification in this form.
     const aperioHeader = `${size}x${size} [0,0 ${size}x${size}] (${tileSize}x${tileSize}) JPEG/RGB Q=82`;
     await writer.finish(`Aperio Image Library (synthetic)\r\n${aperioHeader}|${properties}`, mmPerPixel);
   } catch (error) {
@@ -142,7 +142,7 @@ interface Raster {
   height: number;
 }
 
-/** Encodes a raster as tiles. `column` and `row` are those of its first tile. Incomplete tiles at the right and bottom repeat the last pixel. */
+/** Encodes a raster as tiles, the first at `column` and `row`. Incomplete tiles at the right and bottom repeat the last pixel. */
 function writeTiles(writer: PyramidWriter, level: number, raster: Raster, column: number, row: number): Promise<void>[] {
   const { width, height, pixels } = raster;
   const tiles: Promise<void>[] = [];
@@ -170,15 +170,15 @@ function writeTiles(writer: PyramidWriter, level: number, raster: Raster, column
 
 /** Makes a raster of half the size. Each of its pixels is the mean of four. */
 function halve({ pixels, width, height }: Raster): Raster {
-  const half = { width: Math.ceil(width / 2), height: Math.ceil(height / 2) };
-  const halfPixels = Buffer.alloc(half.width * half.height * 3);
-  for (let y = 0; y < half.height; y++) {
+  const halfSize = { width: Math.ceil(width / 2), height: Math.ceil(height / 2) };
+  const halfPixels = Buffer.alloc(halfSize.width * halfSize.height * 3);
+  for (let y = 0; y < halfSize.height; y++) {
     const above = y * 2 * width * 3;
     const below = Math.min(height - 1, y * 2 + 1) * width * 3;
-    for (let x = 0; x < half.width; x++) {
+    for (let x = 0; x < halfSize.width; x++) {
       const left = x * 6;
       const right = Math.min(width - 1, x * 2 + 1) * 3;
-      const pixelOffset = (y * half.width + x) * 3;
+      const pixelOffset = (y * halfSize.width + x) * 3;
       for (let channel = 0; channel < 3; channel++) {
         const sum =
           (pixels[above + left + channel] ?? 0) +
@@ -189,7 +189,7 @@ function halve({ pixels, width, height }: Raster): Raster {
       }
     }
   }
-  return { pixels: halfPixels, ...half };
+  return { pixels: halfPixels, ...halfSize };
 }
 
 function pasteRaster(source: Raster, target: Raster, left: number, top: number): void {

@@ -45,7 +45,7 @@ export class Tissue {
   private readonly columns: number;
   private readonly glands: (Gland | null)[] = [];
 
-  /** `size`: side of the square image in base-layer pixels. */
+  /** @param size side of the square image in base-layer pixels */
   constructor(seed: number, size: number) {
     this.seed = seed;
     this.size = size;
@@ -58,13 +58,13 @@ export class Tissue {
   /** How far inside the tissue a point is: below 0 is glass, from 0 to 1 the ragged margin, above 1 inside. */
   depth(x: number, y: number): number {
     const { seed, size } = this;
-    // Two pieces of tissue that nearly touch.
+    // The slide has two pieces of tissue that nearly touch.
     const u = x / size;
     const v = y / size;
-    const one = Math.hypot((u - 0.4) / 0.36, (v - 0.47) / 0.45);
-    const two = Math.hypot((u - 0.82) / 0.15, (v - 0.6) / 0.3);
+    const distance1 = Math.hypot((u - 0.4) / 0.36, (v - 0.47) / 0.45);
+    const distance2 = Math.hypot((u - 0.82) / 0.15, (v - 0.6) / 0.3);
     const wave = layeredNoise(seed + 1, u * 7, v * 7, 5) - 0.5;
-    return (1 - Math.min(one, two * 1.02) + wave * 0.5) * 40;
+    return (1 - Math.min(distance1, distance2 * 1.02) + wave * 0.5) * 40;
   }
 
   /** How glandular the tissue is at a point: from 0 (none) to 1 (dense). */
@@ -145,13 +145,14 @@ export class Tissue {
     if (chance(3) > this.glandularity(x, y) * 0.96) return null;
     const radius = mix(76, 130, chance(4));
     const phases = [chance(5), chance(6), chance(7)].map((rotation) => rotation * 2 * Math.PI);
-    const [two = 0, three = 0, five = 0] = phases;
+    const [phase2 = 0, phase3 = 0, phase5 = 0] = phases;
     const oval = mix(0.02, 0.2, chance(8));
     const edge = new Float32Array(directionCount);
     for (let index = 0; index < directionCount; index++) {
       const angle = (index / directionCount) * 2 * Math.PI;
       edge[index] =
-        radius * (1 + oval * Math.cos(2 * angle + two) + 0.06 * Math.cos(3 * angle + three) + 0.03 * Math.cos(5 * angle + five));
+        radius *
+        (1 + oval * Math.cos(2 * angle + phase2) + 0.06 * Math.cos(3 * angle + phase3) + 0.03 * Math.cos(5 * angle + phase5));
     }
     const reach = radius * 1.32;
     for (const [dx, dy] of [
