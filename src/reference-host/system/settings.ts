@@ -56,7 +56,7 @@ function defineSetting<K extends keyof CoreSettings>(
   return { key, default: defaultValue, public: false, allowed, description, schema, parse };
 }
 
-/** A type of values, and how values of other types are converted to it or refused. */
+/** The schema of a setting's values, and a function that checks or converts values from clients. */
 type ValueType<T> = Pick<SettingDefinition<T>, 'schema'> & { parse: (value: unknown) => T };
 
 const parseText = (value: unknown): string => {
@@ -117,7 +117,7 @@ function createNumberType({
 
 const countType = createNumberType({ maximum: 1_000_000 });
 
-/** A list separated by commas, with entries trimmed, and without the trailing slash of copied addresses. */
+/** Parses a list separated by commas. Trims the entries, and removes their trailing slashes, which copied addresses may have. */
 function parseOrigins(value: unknown): string {
   const entries = parseText(value).split(',');
   return entries

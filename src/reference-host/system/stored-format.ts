@@ -3,15 +3,15 @@ import { isDuplicateKey } from '../duplicate-key.js';
 import type { Models } from '../models.js';
 
 /**
- * Version of the reference host's own documents. A release that stores documents differently increments the version, and documents
- * how it reads older documents.
+ * Version of the format in which the reference host stores its own documents. A release that stores them differently increments the version
+ * and describes here how older documents are read.
  */
 const hostFormat = 1;
 
 /**
- * Records in a new database how the host stores its documents, and checks in an existing one whether this release can read them.
+ * Records the format in a new database, and checks in an existing database whether this release can read the documents.
  *
- * @throws LargeImageError if a later release has stored them in a different format
+ * @throws LargeImageError if a later release has stored the documents in a different format
  */
 export async function checkStoredFormat({ hostState }: Pick<Models, 'hostState'>): Promise<void> {
   try {

@@ -32,7 +32,7 @@ import { accessFlags } from '../access/access.routes.js';
 import { scopes } from '../http/parameters.js';
 import { uploadView } from '../views.js';
 
-/** Version of the protocol that clients check. They compare its first parts as text: one digit, 3 or more. */
+/** Version of the protocol, which clients check. They compare its parts as texts, so the first part must be a single digit, 3 or more. */
 const protocolRelease = '5.0.21';
 
 const { version: pluginVersion } = createRequire(import.meta.url)('express-large-image/package.json') as { version: string };
