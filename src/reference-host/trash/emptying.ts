@@ -11,7 +11,7 @@ import { countTrashed } from './trashing.js';
 
 const dayMs = 24 * 60 * 60 * 1000;
 
-/** Permanently removes folders and items that are in the trash. If it takes longer than clients wait, it continues after this returns. */
+/** Permanently removes folders and items that are in the trash. If this takes longer than clients wait, it continues in the background. */
 export function removeFromTrash(context: HostContext, documents: readonly TrashedDocument[]): Promise<void> {
   return context.journal.undertakeWithoutUndo({ kind: 'trash-removal', named: [...documents] }, () =>
     finishTrashRemoval(context, documents),
@@ -42,7 +42,7 @@ export async function finishTrashRemoval(
   }
 }
 
-/** Marks documents as being removed, so that they can no longer be restored. @returns those that were marked. */
+/** Marks documents as being removed, so that they can no longer be restored. @returns the marked documents. */
 async function claimForRemoval<D extends FolderDocument | ItemDocument>(
   context: HostContext,
   type: FolderOrItem['type'],
@@ -51,15 +51,15 @@ async function claimForRemoval<D extends FolderDocument | ItemDocument>(
 ): Promise<D[]> {
   const model = treeModel(context, type);
   // Documents whose contents are still being hidden are left alone.
-  const removable = { 'trashed.entry': { $ne: null }, 'trashed.size': { $ne: null }, 'trashed.restoring': null };
-  const filter = { _id: { $in: [...ids] }, ...removable, ...(!resumesRemovals && { 'trashed.removing': null }) };
+  const removableCondition = { 'trashed.entry': { $ne: null }, 'trashed.size': { $ne: null }, 'trashed.restoring': null };
+  const filter = { _id: { $in: [...ids] }, ...removableCondition, ...(!resumesRemovals && { 'trashed.removing': null }) };
   const documents = await model.find(filter, { _id: 1 }, withTrashed).lean();
-  const claimableFilter = { _id: { $in: documents.map(({ _id }) => _id) }, ...removable };
+  const claimableFilter = { _id: { $in: documents.map(({ _id }) => _id) }, ...removableCondition };
   await model.updateMany(claimableFilter, { $set: { 'trashed.removing': true } }, withTrashed);
   return model.find({ ...claimableFilter, 'trashed.removing': true }, withoutLargeFields, withTrashed).lean<D[]>();
 }
 
-/** Removes a folder from the trash. The folder stays there until its items are removed, and shows how many are left. */
+/** Removes a folder from the trash. Until its items are removed, the folder stays in the trash and shows how many items are left. */
 async function removeTrashedFolder(context: HostContext, folder: FolderDocument): Promise<void> {
   const { models } = context;
   const { _id } = folder;
@@ -71,8 +71,8 @@ async function removeTrashedFolder(context: HostContext, folder: FolderDocument)
     await removeItems(context, batch);
     remainingItems -= batch.length;
     for (const item of batch) remainingBytes -= item.size;
-    const remaining = { 'trashed.items': remainingItems, 'trashed.size': remainingBytes };
-    await models.folder.updateOne({ _id }, { $set: remaining }, withTrashed);
+    const remainingCounts = { 'trashed.items': remainingItems, 'trashed.size': remainingBytes };
+    await models.folder.updateOne({ _id }, { $set: remainingCounts }, withTrashed);
     announceStep('trash-removal:items');
   }
   await removeFolder(context, folder);
@@ -89,20 +89,21 @@ async function* findTrashedDocuments(context: HostContext, condition: Record<str
 }
 
 /**
- * Removes folders and items that have been in the trash for longer than the setting allows. @returns how many, not counting their
- * contents
+ * Removes folders and items that have been in the trash for longer than the setting allows. @returns their number, not counting the contents
+ * of folders
  */
 export async function removeExpiredTrash(context: HostContext, signal: AbortSignal): Promise<number> {
   const days = await context.setting('core.trash_days');
   if (days === 0) return 0;
-  const expired: TrashedDocument[] = [];
+  const expiredDocuments: TrashedDocument[] = [];
   const trashedBefore = new Date(Date.now() - days * dayMs);
-  for await (const each of findTrashedDocuments(context, { 'trashed.entry': { $lte: trashedBefore } })) expired.push(each);
-  for (const batch of batches(expired)) {
+  for await (const each of findTrashedDocuments(context, { 'trashed.entry': { $lte: trashedBefore } }))
+    expiredDocuments.push(each);
+  for (const batch of batches(expiredDocuments)) {
     signal.throwIfAborted();
     await context.journal.undertake({ kind: 'trash-removal', named: [...batch] }, () => finishTrashRemoval(context, batch));
   }
-  return expired.length;
+  return expiredDocuments.length;
 }
 
 /** Removes everything that a removed user had in the trash. */

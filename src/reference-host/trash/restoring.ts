@@ -21,18 +21,18 @@ const restoredFolderName = 'Restored';
 
 /** Where and how a folder or item was restored from the trash. */
 export interface RestoredDocument extends TrashedDocument, RestoredLocation {
-  /** Whether it has another name, because its name was taken. */
+  /** Whether the document was renamed, because its name was taken. */
   isRenamed: boolean;
-  /** Whether it is in another folder than before. */
+  /** Whether the document is in another folder than before. */
   isMoved: boolean;
 }
 
 /**
- * Restores an item, or a folder with everything that was put into the trash with it. It is restored to `target`, or if `target` is `null`,
- * to its former folder. If the former folder no longer exists, it is restored to a folder of the user. If its name is taken, a number is
- * appended. If making all of its contents visible again takes longer than clients wait, the work continues after this returns.
+ * Restores an item, or a folder with everything that was put into the trash with it. The document is restored to `target`, or if `target` is
+ * `null`, to its former folder. If the former folder no longer exists, the document is restored to a folder of the user. If its name is taken,
+ * a number is appended. If making all contents of a folder visible again takes longer than clients wait, this continues in the background.
  *
- * @throws UnknownIdError if it is not in the trash; LargeImageError `conflict` if it is still being moved to the trash
+ * @throws UnknownIdError if the document is not in the trash; LargeImageError `conflict` if it is still being moved to the trash
  */
 export async function restoreFromTrash(
   context: HostContext,
@@ -50,10 +50,10 @@ export async function restoreFromTrash(
       }
       const parent = target ?? (await findFormerParent(context, resource)) ?? (await ensureRestoredFolder(context, userId));
       await claimForRestoring(context, resource, { parentType: parent.type, parentId: parent.doc._id, name: '' });
-      const rememberLocation = (chosen: RestoredLocation) => void (chosenLocation = chosen);
-      const restored = await finishRestoring(context, { type, id }, rememberLocation);
-      if (restored === null) throw new UnknownIdError(type, id.toHexString());
-      return restored;
+      const rememberLocation = (newLocation: RestoredLocation) => void (chosenLocation = newLocation);
+      const restoredLocation = await finishRestoring(context, { type, id }, rememberLocation);
+      if (restoredLocation === null) throw new UnknownIdError(type, id.toHexString());
+      return restoredLocation;
     },
     () => chosenLocation,
   );
@@ -172,32 +172,32 @@ async function placeItem(context: HostContext, item: ItemDocument, { parentId, n
   const { models } = context;
   const folder = await findParent(context, 'folder', parentId);
   const root = folder === null ? {} : rootOf(folder);
-  const placed = await models.item
+  const placedItem = await models.item
     .findOneAndUpdate(
       { _id: item._id, 'trashed.root': item._id },
       { $set: { ...createNameFields(item, name), folderId: parentId, ...root }, $unset: { trashed: 1 } },
       { returnDocument: 'after', ...withTrashed },
     )
     .lean<ItemDocument>();
-  if (placed === null) return;
-  await indexTerms(models.item, placed);
-  if (placed.folderId.equals(item.folderId)) return;
+  if (placedItem === null) return;
+  await indexTerms(models.item, placedItem);
+  if (placedItem.folderId.equals(item.folderId)) return;
   await addFolderSize(context, item.folderId, -item.size);
-  await addFolderSize(context, placed.folderId, item.size);
+  await addFolderSize(context, placedItem.folderId, item.size);
   await addRootSize(context, item, -item.size);
-  await addRootSize(context, placed, item.size);
+  await addRootSize(context, placedItem, item.size);
 }
 
 async function placeFolder(context: HostContext, folder: FolderDocument, location: RestoredLocation): Promise<void> {
   const { models } = context;
   const contentsFilter = { 'trashed.root': folder._id, _id: { $ne: folder._id } };
-  const removeMark = { $unset: { trashed: 1 } };
-  await models.folder.updateMany(contentsFilter, removeMark as object, withTrashed);
-  await models.item.updateMany(contentsFilter, removeMark as object, withTrashed);
+  const markRemoval = { $unset: { trashed: 1 } };
+  await models.folder.updateMany(contentsFilter, markRemoval as object, withTrashed);
+  await models.item.updateMany(contentsFilter, markRemoval as object, withTrashed);
   announceStep('restore:contents');
   const parent = await findParent(context, location.parentType, location.parentId);
   const root = parent === null ? null : rootOf(parent);
-  const placed = await models.folder
+  const placedFolder = await models.folder
     .findOneAndUpdate(
       { _id: folder._id, 'trashed.root': folder._id },
       {
@@ -207,15 +207,15 @@ async function placeFolder(context: HostContext, folder: FolderDocument, locatio
           parentCollection: location.parentType,
           ...root,
         },
-        ...removeMark,
+        ...markRemoval,
       } as object,
       { returnDocument: 'after', ...withTrashed },
     )
     .lean<FolderDocument>();
-  if (placed === null) return;
-  await indexTerms(models.folder, placed);
+  if (placedFolder === null) return;
+  await indexTerms(models.folder, placedFolder);
   if (root === null || root.baseParentId.equals(folder.baseParentId)) return;
-  const bytes = await setRootOfTree(context, placed, root);
+  const bytes = await setRootOfTree(context, placedFolder, root);
   await addRootSize(context, folder, -bytes);
   await addRootSize(context, root, bytes);
 }

@@ -33,18 +33,18 @@ export async function listShownFiles(
   context: HostContext,
   filter: QueryFilter<FileDocument>,
   page: Page,
-): Promise<{ shown: FileDocument[]; total: number }> {
+): Promise<{ files: FileDocument[]; total: number }> {
   const matches = context.models.file.find(filter).sort(toSortOrder(page)).lean();
-  const shown: FileDocument[] = [];
+  const pageFiles: FileDocument[] = [];
   let earlierCount = 0;
   for await (const batch of groupInBatches(iterateInSlices<FileDocument>(matches), batchSize)) {
-    const files = await filterOutTrashed(context, batch);
-    const filesFromOffset = files.slice(Math.max(0, page.offset - earlierCount));
-    earlierCount += files.length;
-    shown.push(...(page.limit === 0 ? filesFromOffset : filesFromOffset.slice(0, page.limit - shown.length)));
-    if (page.limit > 0 && shown.length >= page.limit) break;
+    const shownFiles = await filterOutTrashed(context, batch);
+    const filesFromOffset = shownFiles.slice(Math.max(0, page.offset - earlierCount));
+    earlierCount += shownFiles.length;
+    pageFiles.push(...(page.limit === 0 ? filesFromOffset : filesFromOffset.slice(0, page.limit - pageFiles.length)));
+    if (page.limit > 0 && pageFiles.length >= page.limit) break;
   }
-  return { shown, total: await countShownFiles(context, filter) };
+  return { files: pageFiles, total: await countShownFiles(context, filter) };
 }
 
 async function countShownFiles(context: HostContext, filter: QueryFilter<FileDocument>): Promise<number> {

@@ -21,8 +21,8 @@ async function loadFoldersById({ models }: HostContext, ids: readonly Types.Obje
 }
 
 /**
- * Whether the caller may restore or remove something. This takes the same rights as removing it outside of the trash. An item whose
- * folder is gone belongs to the user who put it into the trash.
+ * Whether the caller may restore a document from the trash, or remove it there. This needs the same rights as removing a document that is not
+ * in the trash. An item whose folder no longer exists belongs to the user who put it into the trash.
  */
 function mayManage({ type, doc }: FolderOrItem, folder: FolderDocument | undefined, principal: Principal): boolean {
   if (type === 'folder') return levelOn(doc, principal) >= 2;
@@ -78,7 +78,7 @@ async function loadTrashedDocuments(context: HostContext, references: readonly [
 /**
  * Loads documents in the trash that the caller may restore.
  *
- * @throws UnknownIdError for a document that is not in the trash; AccessDeniedError for one that the caller may not restore
+ * @throws UnknownIdError for a document that is not in the trash; AccessDeniedError for a document that the caller may not restore
  */
 export async function loadRestorable(
   context: HostContext,

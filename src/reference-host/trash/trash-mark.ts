@@ -20,29 +20,29 @@ export interface TrashMark {
   root: Types.ObjectId;
   /** When the root was put into the trash. Only the mark of the root has this and the following members. */
   entry?: Date;
-  /** The user who moved it to the trash. */
+  /** The user who moved the root to the trash. */
   by?: Types.ObjectId | null;
-  /** The path that it had. */
+  /** The former path of the root. */
   path?: string;
-  /** Number of folders that were put into the trash with it. */
+  /** Number of folders that were put into the trash with the root. */
   folders?: number;
-  /** Number of items that were put into the trash with it. */
+  /** Number of items that were put into the trash with the root, including the root. */
   items?: number;
-  /** Size of the files that were put into the trash with it, in bytes. */
+  /** Size of the files that were put into the trash with the root, in bytes. */
   size?: number;
-  /** Where it is being restored. */
+  /** Where the root is being restored. */
   restoring?: RestoredLocation;
-  /** Whether it is being removed permanently. */
+  /** Whether the root is being removed permanently. */
   removing?: boolean;
 }
 
 /** Member of schemas of documents that can be in the trash. */
 export const trashField = { trashed: { type: Schema.Types.Mixed, default: undefined } } as const;
 
-/** Option of queries that also find folders and items in the trash. Queries without it leave them out. */
+/** An option that makes queries also find folders and items in the trash. Other queries leave these documents out. */
 export const withTrashed: {
   readonly withTrashed: true;
-  /** The member that all types of options share. */
+  /** Never set. All types of query options have this member, so TypeScript accepts the object for each of them. */
   readonly comment?: string;
 } = { withTrashed: true };
 
@@ -61,7 +61,7 @@ const queryMethods = [
 
 /**
  * Makes all queries with a schema leave out documents in the trash, so that other code need not handle them. Only queries with the option
- * {@link withTrashed} find them: those of the trash itself, of sizes, and of removals.
+ * {@link withTrashed} find these documents, for the trash itself, for sizes, and for removals.
  */
 export function hideTrashed(schema: Schema): void {
   schema.pre([...queryMethods], function hide(this: Query<unknown, unknown>) {

@@ -33,7 +33,7 @@ import type { TrashedDocument } from './trash-mark.js';
 import { countItems, moveToTrash } from './trashing.js';
 
 const dayMs = 24 * 60 * 60 * 1000;
-/** Maximum number of documents that a request can name. Each needs several writes, one after the other. */
+/** Maximum number of documents that a request can name. Each document needs several writes, one after the other. */
 const maxDocuments = 500;
 
 const trashTypes = ['folder', 'item'] as const;
@@ -211,10 +211,10 @@ export const trashRoutes: RouteDefinition<HostContext>[] = [
       if (target !== null && target.type !== 'folder' && documents.some(({ type }) => type === 'item')) {
         throw new InvalidError(`Items must be in a folder, not in a ${target.type}.`, 'parentType');
       }
-      const restored: unknown[] = [];
+      const restoredViews: unknown[] = [];
       for (const each of documents)
-        restored.push(restoredView(await restoreFromTrash(context, each, { target, userId: principal.id! })));
-      return restored;
+        restoredViews.push(restoredView(await restoreFromTrash(context, each, { target, userId: principal.id! })));
+      return restoredViews;
     },
   }),
   defineRoute({

@@ -13,8 +13,8 @@ import { withTrashed, type TrashedDocument } from './trash-mark.js';
 const announcementSize = 500;
 
 /**
- * Puts folders, with everything in them, and items into the trash. They disappear immediately and free their names. If hiding what is in
- * them takes longer than clients wait, it continues after this returns.
+ * Puts folders, with everything in them, and items into the trash. They disappear immediately, and their names are free again. If hiding the
+ * contents of folders takes longer than clients wait, this continues in the background.
  */
 export async function moveToTrash(
   context: HostContext,
@@ -22,12 +22,12 @@ export async function moveToTrash(
   by: Types.ObjectId | null,
 ): Promise<void> {
   // Folders come first, so that items in one of the named folders are hidden together with it.
-  const ordered = resources.toSorted((one, other) => Number(one.type === 'item') - Number(other.type === 'item'));
-  const named = ordered.map(({ type, doc }): TrashedDocument => ({ type, id: doc._id }));
+  const orderedResources = resources.toSorted((one, other) => Number(one.type === 'item') - Number(other.type === 'item'));
+  const named = orderedResources.map(({ type, doc }): TrashedDocument => ({ type, id: doc._id }));
   const at = new Date();
   await context.journal.undertakeWithoutUndo({ kind: 'trashing', named, at }, async () => {
-    for (const { type, doc } of ordered) if (type === 'folder') await hideFolder(context, doc, { at, by });
-    const items = ordered.flatMap(({ type, doc }) => (type === 'item' ? [doc] : []));
+    for (const { type, doc } of orderedResources) if (type === 'folder') await hideFolder(context, doc, { at, by });
+    const items = orderedResources.flatMap(({ type, doc }) => (type === 'item' ? [doc] : []));
     await hideItems(context, items, { at, by });
     await finishTrashing(context, { named, at });
   });
@@ -38,7 +38,7 @@ interface TrashingFields {
   by: Types.ObjectId | null;
 }
 
-/** The path of a folder; `null` if a folder above it is in the trash already, so that the folder is hidden together with that one. */
+/** The path of a folder; `null` if a folder above it is already in the trash, so that the folder is hidden with the folder above. */
 async function findVisiblePath(context: HostContext, folder: FolderDocument | null): Promise<string | null> {
   const path = folder === null ? '' : await createPath(context, { type: 'folder', doc: folder }, systemPrincipal);
   return /^\/(collection|user)\//.test(path) ? path : null;
@@ -90,8 +90,8 @@ export async function finishTrashing(
     await events.emit('access.changed', {});
     await announceItems(context, 'item.hidden', { 'trashed.root': id });
     const { folders, items, size } = await countTrashed(context, id);
-    const counted = { 'trashed.folders': folders, 'trashed.items': items, 'trashed.size': size };
-    await models.folder.updateOne(uncountedFilter, { $set: counted }, withTrashed);
+    const countFields = { 'trashed.folders': folders, 'trashed.items': items, 'trashed.size': size };
+    await models.folder.updateOne(uncountedFilter, { $set: countFields }, withTrashed);
     announceStep('trash:counted');
   }
   for (const batch of batches(idsOf('item'))) {
@@ -102,8 +102,8 @@ export async function finishTrashing(
     await releaseNames(context, ids);
     await announceItems(context, 'item.hidden', { 'trashed.root': { $in: ids } });
     const counts = items.map(({ _id, size }) => {
-      const counted = { 'trashed.folders': 0, 'trashed.items': 1, 'trashed.size': size };
-      return { updateOne: { filter: { _id, 'trashed.entry': at }, update: { $set: counted } } };
+      const countFields = { 'trashed.folders': 0, 'trashed.items': 1, 'trashed.size': size };
+      return { updateOne: { filter: { _id, 'trashed.entry': at }, update: { $set: countFields } } };
     });
     await models.item.collection.bulkWrite(counts as never, { ordered: false });
     announceStep('trash:counted');
@@ -151,7 +151,7 @@ export async function countItems({ models }: Pick<HostContext, 'models'>, filter
   return { items: sum?.items ?? 0, size: sum?.size ?? 0 };
 }
 
-/** Tells the plugin about items, in batches. @throws the error of a listener; then the call must be repeated. */
+/** Tells the plugin about items, in batches. @throws the error of a listener, after which the call must be repeated. */
 export async function announceItems(
   { models, events }: HostContext,
   name: 'item.hidden' | 'item.shown',
