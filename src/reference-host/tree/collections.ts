@@ -95,17 +95,17 @@ export async function updateCollection(
     ...createUnindexedMark(),
     updated: new Date(),
   };
-  let updated: CollectionDocument | null;
+  let updatedCollection: CollectionDocument | null;
   try {
-    updated = await models.collection
+    updatedCollection = await models.collection
       .findOneAndUpdate({ _id: collection._id }, { $set: fields }, { returnDocument: 'after' })
       .lean<CollectionDocument>();
   } catch (error) {
     throw toDuplicateNameError(error);
   }
-  if (updated === null) throw new UnknownIdError('collection', collection._id.toHexString());
-  await indexTerms(models.collection, updated);
-  return updated;
+  if (updatedCollection === null) throw new UnknownIdError('collection', collection._id.toHexString());
+  await indexTerms(models.collection, updatedCollection);
+  return updatedCollection;
 }
 
 /** Changes the metadata of a collection. */
@@ -114,13 +114,13 @@ export async function setCollectionMetadata(
   collection: CollectionDocument,
   update: MetadataUpdate,
 ): Promise<CollectionDocument> {
-  const updated = await writeMetadata(models.collection, collection, update);
-  if (updated === null) throw new UnknownIdError('collection', collection._id.toHexString());
-  return updated;
+  const updatedCollection = await writeMetadata(models.collection, collection, update);
+  if (updatedCollection === null) throw new UnknownIdError('collection', collection._id.toHexString());
+  return updatedCollection;
 }
 
 /**
- * Replaces the permissions of a collection, and of the folders below it that `administrator` administers. If that is `null`, only
+ * Replaces the permissions of a collection, and of the folders below it that `administrator` administers. If `administrator` is `null`, only
  * the collection itself is changed.
  */
 export async function setCollectionAccess(
@@ -130,11 +130,11 @@ export async function setCollectionAccess(
   administrator: Principal | null,
 ): Promise<CollectionDocument> {
   return setAccessRecursively(context, { type: 'collection', id: collection._id, change, administrator }, async () => {
-    const updated = await context.models.collection
+    const updatedCollection = await context.models.collection
       .findOneAndUpdate({ _id: collection._id }, { $set: createAccessUpdate(change) }, { returnDocument: 'after' })
       .lean<CollectionDocument>();
-    if (updated === null) throw new UnknownIdError('collection', collection._id.toHexString());
-    return updated;
+    if (updatedCollection === null) throw new UnknownIdError('collection', collection._id.toHexString());
+    return updatedCollection;
   });
 }
 

@@ -10,7 +10,7 @@ import { byId, returnsMessage, scopes } from '../http/parameters.js';
 
 /** A kind of document with its own routes: how to load, show and change it. */
 export interface DocumentKind<D> {
-  /** First part of the paths, and the word for it in messages. */
+  /** First part of the routes' paths, and the word for the document in messages. */
   type: 'collection' | 'folder' | 'item' | 'user';
   /** @throws UnknownIdError, AccessDeniedError */
   load: (context: HostContext, id: string, principal: Principal, level: GrantedLevel) => Promise<D>;
@@ -73,7 +73,11 @@ function withAccessSchema(schema: Schema): Schema {
   return { allOf: [schema, objectOf({ access: accessSchema })] };
 }
 
-/** GET and PUT of the access list. `setAccess` gets the caller as `administrator` if the folders below are to get the same list; otherwise `null`. */
+/**
+ * GET and PUT of the access list.
+ *
+ * @param setAccess changes the list. `administrator` is the caller if the folders below get the same list, otherwise `null`.
+ */
 export function createAccessRoutes<D extends AccessControlled>(
   { type, load, view, schema }: DocumentKind<D>,
   setAccess: (context: HostContext, document: D, change: AccessChange, administrator: Principal | null) => Promise<D>,
@@ -105,13 +109,13 @@ export function createAccessRoutes<D extends AccessControlled>(
       async handle({ params, query, caller }, context) {
         const principal = await loadPrincipal(context, caller);
         const document = await load(context, params.id, principal, 2);
-        const updated = await setAccess(
+        const updatedDocument = await setAccess(
           context,
           document,
           await readAccessChange(context, query, caller, document),
           query.recurse ? principal : null,
         );
-        return addAccessList(context, view(updated, principal), updated);
+        return addAccessList(context, view(updatedDocument, principal), updatedDocument);
       },
     }),
   ];
@@ -170,7 +174,10 @@ export const downloadRoute = {
   errors: ['unknown-id', 'access-denied', 'not-found'],
 } as const;
 
-/** Creates a function that loads the document named in the path, and the principal of the caller. @throws AccessDeniedError if the caller cannot read the document */
+/**
+ * Creates a function that loads the document named in the path, and the caller's principal. It throws if the caller cannot read the
+ * document.
+ */
 export function createReadAuthorizer<D>({ load }: Pick<DocumentKind<D>, 'load'>) {
   return async ({ params, caller }: { params: { id: string }; caller: Caller | null }, context: HostContext) => {
     const principal = await loadPrincipal(context, caller);
@@ -178,7 +185,10 @@ export function createReadAuthorizer<D>({ load }: Pick<DocumentKind<D>, 'load'>)
   };
 }
 
-/** Creates a function that loads the document named in the path, and the principal of the caller. @throws AccessDeniedError if the caller cannot write to the document */
+/**
+ * Creates a function that loads the document named in the path, and the caller's principal. It throws if the caller cannot change the
+ * document.
+ */
 function createWriteAuthorizer<D>({ load }: Pick<DocumentKind<D>, 'load'>) {
   return async ({ params, caller }: { params: { id: string }; caller: Caller | null }, context: HostContext) => {
     const principal = await loadPrincipal(context, caller);

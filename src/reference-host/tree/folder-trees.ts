@@ -40,7 +40,7 @@ export async function removeFolderLeftovers(context: HostContext, folder: Folder
   await context.events.emit('folder.removed', { folder: { ...folder } });
 }
 
-/** Removes everything in a folder, but not the folder. If this takes longer than clients wait, it continues after this returns. */
+/** Removes everything in a folder, but not the folder. If this takes longer than clients wait, it continues in the background. */
 export function emptyFolder(context: HostContext, { _id }: FolderDocument): Promise<void> {
   const before = new Date();
   return context.journal.undertakeWithoutUndo({ kind: 'emptying', id: _id, before }, () =>
@@ -69,8 +69,8 @@ export function removeContentsCreatedUntil(context: HostContext, folderId: Types
 }
 
 /**
- * Selects the contents to remove with a folder: of a folder in the trash, the contents that were moved to the trash with it; of any other
- * folder, the contents that are not in the trash.
+ * Selects the contents to remove with a folder. If the folder is in the trash, these are the contents that were moved to the trash with it.
+ * Otherwise, these are the contents that are not in the trash.
  */
 function selectContents({ trashed }: FolderDocument): ContentsSelection {
   return trashed === undefined ? { filter: {}, options: {} } : { filter: { 'trashed.root': trashed.root }, options: withTrashed };
@@ -150,24 +150,24 @@ export async function moveFolder(context: HostContext, folder: FolderDocument, t
 
 async function moveToParent(context: HostContext, folder: FolderDocument, target: FolderParent): Promise<FolderDocument> {
   const root = rootOf(target);
-  const moved = await writeFolder(context, folder, { parentId: target.doc._id, parentCollection: target.type, ...root });
+  const movedFolder = await writeFolder(context, folder, { parentId: target.doc._id, parentCollection: target.type, ...root });
   announceStep('move:placed');
   try {
-    // Checked again, because two simultaneous moves may each have put its folder below the folder of the other move.
+    // The check is repeated, because two simultaneous moves may have put two folders below each other.
     await requireNoCircle(context, folder, target);
   } catch (error) {
     const { parentId, parentCollection, baseParentId, baseParentType } = folder;
-    await writeFolder(context, moved, { parentId, parentCollection, baseParentId, baseParentType });
+    await writeFolder(context, movedFolder, { parentId, parentCollection, baseParentId, baseParentType });
     throw error;
   }
   if (!root.baseParentId.equals(folder.baseParentId)) {
-    const bytes = await setRootOfTree(context, moved, root);
+    const bytes = await setRootOfTree(context, movedFolder, root);
     await addRootSize(context, folder, -bytes);
     await addRootSize(context, root, bytes);
     announceStep('move:counted');
   }
   await context.events.emit('access.changed', {});
-  return moved;
+  return movedFolder;
 }
 
 /** Sets the root of a folder and of everything below it. @returns the total size of all these folders in bytes */
@@ -190,9 +190,9 @@ export async function finishMove(
   const folder = await models.folder.findById(id).lean<FolderDocument>();
   if (folder === null) return;
   await releaseOldNames(context, { ...folder, ownerId: id }, before);
-  const [outermost] = await loadAncestors(context, folder);
-  if (outermost === undefined || outermost.type === 'folder') return;
-  const newRoot = { baseParentType: outermost.type, baseParentId: outermost.doc._id };
+  const [rootDocument] = await loadAncestors(context, folder);
+  if (rootDocument === undefined || rootDocument.type === 'folder') return;
+  const newRoot = { baseParentType: rootDocument.type, baseParentId: rootDocument.doc._id };
   await setRootOfTree(context, folder, newRoot);
   for (const root of [from, newRoot]) {
     await correctSizes(rootModel(context, root.baseParentType) as never, createRootSizeComputer(context), [root.baseParentId]);
@@ -214,7 +214,7 @@ export interface FolderCopyOptions {
 
 /**
  * Copies a folder with everything in it. A number is appended to a name that is taken. If copying takes longer than clients wait, it
- * continues after this returns.
+ * continues in the background, and the copy of the folder itself is returned.
  */
 export async function copyFolder(
   context: HostContext,

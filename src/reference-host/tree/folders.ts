@@ -69,7 +69,7 @@ export interface NewFolder {
   _id?: Types.ObjectId;
   name: string;
   description?: string | undefined;
-  /** Whether everybody can read it. By default as in the parent, or `false` if the parent is a user. */
+  /** Whether everybody can read the folder. By default as in the parent, or `false` if the parent is a user. */
   public?: boolean | undefined;
   metadata?: Record<string, unknown> | undefined;
   /** Metadata of another folder, which is stored without checks. */
@@ -77,9 +77,9 @@ export interface NewFolder {
   creatorId: Types.ObjectId | null;
   /** Whether to return an existing folder of this name, if `principal` may read it. */
   reuseExisting?: boolean | undefined;
-  /** Whose permissions `reuseExisting` checks; by default those of the system, which can read everything. */
+  /** The principal whose permissions `reuseExisting` checks. By default, every existing folder may be returned. */
   principal?: Principal;
-  /** Whether a number is appended to a name that is taken; otherwise that is an error. */
+  /** Whether a number is appended to a name that is taken. Otherwise, a taken name is an error. */
   allowRename?: boolean | undefined;
 }
 
@@ -95,8 +95,8 @@ export async function createFolder(context: HostContext, parent: FolderParent, f
   const requestedName = checkName('Folder', folder.name);
   const metadata = folder.copiedMetadata ?? prepareMetadata(folder.metadata);
   if (folder.reuseExisting) {
-    const existing = await models.folder.findOne({ parentId: parent.doc._id, name: requestedName }).lean<FolderDocument>();
-    if (existing !== null && levelOn(existing, folder.principal ?? systemPrincipal) >= 0) return existing;
+    const existingFolder = await models.folder.findOne({ parentId: parent.doc._id, name: requestedName }).lean<FolderDocument>();
+    if (existingFolder !== null && levelOn(existingFolder, folder.principal ?? systemPrincipal) >= 0) return existingFolder;
   }
   const _id = folder._id ?? new Types.ObjectId();
   const nameOwner = { parentId: parent.doc._id, ownerType: 'folder' as const, ownerId: _id };
@@ -185,12 +185,12 @@ export async function updateFolder(
   };
   const write = () => writeFolder(context, folder, fields);
   const undertaking = { kind: 'naming', type: 'folder', id: folder._id, before: new Date() } as const;
-  const updated = name === folder.name ? await write() : await context.journal.undertake(undertaking, write);
-  return changes.metadata ? setFolderMetadata(context, updated, changes.metadata) : updated;
+  const updatedFolder = name === folder.name ? await write() : await context.journal.undertake(undertaking, write);
+  return changes.metadata ? setFolderMetadata(context, updatedFolder, changes.metadata) : updatedFolder;
 }
 
 /**
- * Writes fields of a folder. If name or parent change, the new name is claimed first, and the old one is released at the end.
+ * Writes fields of a folder. If name or parent change, the new name is claimed first, and the old name is released at the end.
  *
  * @throws InvalidError if the name is taken in the parent, or if another request has renamed or moved the folder.
  */
@@ -203,26 +203,26 @@ export async function writeFolder(
   const needsNewClaim = name !== folder.name || !parentId.equals(folder.parentId);
   const nameOwner = { parentId, ownerType: 'folder' as const, ownerId: folder._id };
   if (needsNewClaim) await claimFolderName(context, nameOwner, name);
-  const updated = await context.models.folder
+  const updatedFolder = await context.models.folder
     .findOneAndUpdate(
       { _id: folder._id, parentId: folder.parentId, name: folder.name },
       { $set: { ...changes, updated: new Date() } },
       { returnDocument: 'after' },
     )
     .lean<FolderDocument>();
-  if (updated === null) {
+  if (updatedFolder === null) {
     if ((await context.models.folder.exists({ _id: folder._id })) === null) {
       if (needsNewClaim) await releaseName(context, nameOwner, name);
       throw new UnknownIdError('folder', folder._id.toHexString());
     }
-    // The other request may have given it the same name. A claim that is not needed counts as abandoned later.
+    // The claim is kept, because the other request may have given the folder the same name. An unneeded claim counts as abandoned later.
     throw new InvalidError('Someone else renamed or moved the folder in the meantime.', 'name');
   }
-  if (updated.unindexed) await indexTerms(context.models.folder, updated);
+  if (updatedFolder.unindexed) await indexTerms(context.models.folder, updatedFolder);
   announceStep('folder-change:recorded');
   if (needsNewClaim) await releaseName(context, { parentId: folder.parentId, ownerId: folder._id }, folder.name);
-  await context.events.emit('folder.saved', { folder: { ...updated } });
-  return updated;
+  await context.events.emit('folder.saved', { folder: { ...updatedFolder } });
+  return updatedFolder;
 }
 
 /** Changes the metadata of a folder. */
@@ -231,10 +231,10 @@ export async function setFolderMetadata(
   folder: FolderDocument,
   update: MetadataUpdate,
 ): Promise<FolderDocument> {
-  const updated = await writeMetadata(context.models.folder, folder, update);
-  if (updated === null) throw new UnknownIdError('folder', folder._id.toHexString());
-  await context.events.emit('folder.saved', { folder: { ...updated } });
-  return updated;
+  const updatedFolder = await writeMetadata(context.models.folder, folder, update);
+  if (updatedFolder === null) throw new UnknownIdError('folder', folder._id.toHexString());
+  await context.events.emit('folder.saved', { folder: { ...updatedFolder } });
+  return updatedFolder;
 }
 
 /** Counts the items and the readable folders directly in a folder. */
@@ -251,20 +251,20 @@ export async function loadAncestors(context: HostContext, folder: FolderDocument
   const { models } = context;
   const ancestors: FolderParent[] = [];
   const seenIds = new Set([folder._id.toHexString()]);
-  let current = folder;
-  while (current.parentCollection === 'folder') {
-    const parent = await models.folder.findById(current.parentId).lean<FolderDocument>();
+  let topmostFolder = folder;
+  while (topmostFolder.parentCollection === 'folder') {
+    const parent = await models.folder.findById(topmostFolder.parentId).lean<FolderDocument>();
     // A folder that appears twice means that two simultaneous moves have made a circle, which has no root.
     if (parent === null || seenIds.has(parent._id.toHexString())) return ancestors;
     seenIds.add(parent._id.toHexString());
     ancestors.unshift({ type: 'folder', doc: parent });
-    current = parent;
+    topmostFolder = parent;
   }
-  if (current.parentCollection === 'collection') {
-    const doc = await models.collection.findById(current.parentId).lean<CollectionDocument>();
+  if (topmostFolder.parentCollection === 'collection') {
+    const doc = await models.collection.findById(topmostFolder.parentId).lean<CollectionDocument>();
     if (doc !== null) ancestors.unshift({ type: 'collection', doc });
   } else {
-    const doc = await models.user.findById(current.parentId).lean<UserDocument>();
+    const doc = await models.user.findById(topmostFolder.parentId).lean<UserDocument>();
     if (doc !== null) ancestors.unshift({ type: 'user', doc });
   }
   return ancestors;

@@ -11,7 +11,7 @@ import { releaseNames } from './names/names.js';
 import { createFolderSizeComputer, correctSizes, createRootSizeComputer } from './recount.js';
 import { addFolderSize, addRootSize, rootModel } from './sizes.js';
 
-/** Projection that leaves out the fields of items that may be large and are not needed to remove them. */
+/** Projection that leaves out fields that may be large and are not needed to remove an item. */
 export const withoutLargeFields = Object.fromEntries(unrecordedFields.map((name) => [name, 0]));
 
 /** Removes an item with its files, attached files and unfinished uploads. */
@@ -20,8 +20,8 @@ export function removeItem(context: HostContext, item: ItemDocument): Promise<vo
 }
 
 /**
- * Removes items as {@link removeItem} does, but in batches, so that each step is one command to the database. A batch that is
- * interrupted is finished later. The batches after it are then removed only if the caller has recorded the removal.
+ * Removes items as {@link removeItem} does, but in batches, so that each step is one command to the database. An interrupted batch is
+ * finished later. The batches after it are removed later only if the caller has recorded the whole removal.
  */
 export async function removeItems(context: HostContext, items: readonly ItemDocument[]): Promise<void> {
   for (const batch of batches(items)) {
@@ -29,8 +29,8 @@ export async function removeItems(context: HostContext, items: readonly ItemDocu
       const ids = batch.map(({ _id }) => _id);
       const { deletedCount } = await context.models.item.deleteMany({ _id: { $in: ids } }, withTrashed);
       announceStep('item-removals:hidden');
-      // If other requests have removed some of these items first, sizes are counted again. If they have removed all, they also remove the
-      // leftovers.
+      // If other requests have removed some of these items first, sizes are counted again. If other requests have removed all of them, those
+      // requests also remove the leftovers.
       if (deletedCount > 0) await removeItemLeftovers(context, batch, deletedCount < batch.length);
     });
   }
@@ -48,7 +48,7 @@ export async function finishItemRemovals(context: HostContext, items: readonly I
 }
 
 /**
- * Removes everything that belonged to items whose records were removed. There are at most as many items as one batch has.
+ * Removes everything that belonged to items whose records were removed. The items must fit into one batch.
  *
  * @param recountSizes whether sizes are counted again instead of reduced, because an earlier call may have reduced some of them
  */

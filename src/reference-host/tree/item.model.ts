@@ -2,7 +2,7 @@ import { Schema, type Types } from 'mongoose';
 import { trashField, type TrashMark } from '../trash/trash-mark.js';
 import { treeFields, type RootType, type TreeDocument } from './folder.model.js';
 
-/** An item: files that belong together. Its permissions are those of its folder. */
+/** An item: files that belong together. An item has the permissions of its folder. */
 export interface ItemDocument extends TreeDocument {
   description: string;
   folderId: Types.ObjectId;

@@ -79,11 +79,11 @@ export const itemRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: listOf(itemSchema) },
     errors: ['bad-parameter', 'invalid', 'access-denied'],
     async handle({ query, caller }, context) {
-      const extended = await context.plugin.itemLists.list(query, caller, createWordsFilter);
-      if (extended !== null) {
+      const extendedList = await context.plugin.itemLists.list(query, caller, createWordsFilter);
+      if (extendedList !== null) {
         // The cast is safe: the documents come from the model of items.
-        const documents = extended.documents as unknown as ItemDocument[];
-        return replyWithList(await createViews(documents, itemView), extended.total);
+        const documents = extendedList.documents as unknown as ItemDocument[];
+        return replyWithList(await createViews(documents, itemView), extendedList.total);
       }
       const filter = await createListFilter(context, query, await loadPrincipal(context, caller));
       return replyWithPage(context.models.item, filter, query, itemView);
@@ -160,8 +160,8 @@ export const itemRoutes: RouteDefinition<HostContext>[] = [
       const principal = await loadPrincipal(context, caller);
       const { folder } = await loadItem(context, params.id, principal, 0);
       const ancestors = [...(await loadAncestors(context, folder)), { type: 'folder' as const, doc: folder }];
-      const readable = ancestors.filter((parent) => levelOn(parent.doc, principal) >= 0);
-      return readable.map((parent) => ({ type: parent.type, object: resourceView(parent, principal) }));
+      const readableAncestors = ancestors.filter((parent) => levelOn(parent.doc, principal) >= 0);
+      return readableAncestors.map((parent) => ({ type: parent.type, object: resourceView(parent, principal) }));
     },
   }),
   defineRoute({
@@ -177,8 +177,8 @@ export const itemRoutes: RouteDefinition<HostContext>[] = [
     async handle({ params, query, caller }, context) {
       const principal = await loadPrincipal(context, caller);
       const { item } = await loadItem(context, params.id, principal, 0);
-      const extended = await context.plugin.itemLists.position(item._id, query, caller, createWordsFilter);
-      if (extended !== null) return extended;
+      const positionInExtendedList = await context.plugin.itemLists.position(item._id, query, caller, createWordsFilter);
+      if (positionInExtendedList !== null) return positionInExtendedList;
       return findPosition(context.models.item, await createListFilter(context, query, principal), item._id, query);
     },
   }),

@@ -40,7 +40,7 @@ export interface NewItem {
   creatorId: Types.ObjectId | null;
   /** Whether to return an existing item with this name. */
   reuseExisting?: boolean | undefined;
-  /** Bytes of its files, if they are already recorded; by default 0. */
+  /** Bytes of the item's files, if the files are already recorded; by default 0. */
   size?: number;
   /** Fields that the plugin adds. */
   fields?: Record<string, unknown> | undefined;
@@ -51,8 +51,8 @@ export async function createItem(context: HostContext, folder: FolderDocument, i
   const name = checkName('Item', item.name);
   const metadata = prepareMetadata(item.metadata);
   if (item.reuseExisting) {
-    const existing = await context.models.item.findOne({ folderId: folder._id, name }).lean<ItemDocument>();
-    if (existing !== null) return existing;
+    const existingItem = await context.models.item.findOne({ folderId: folder._id, name }).lean<ItemDocument>();
+    if (existingItem !== null) return existingItem;
   }
   return insertItem(context, folder, toInitialItem({ ...item, name }, metadata));
 }
@@ -130,8 +130,8 @@ async function insertItems(
   } catch (error) {
     // Items that have been stored in spite of the error keep their names.
     const ids = initialItems.map(({ _id }) => _id);
-    const stored = await models.item.find({ _id: { $in: ids } }, { _id: 1 }, withTrashed).lean();
-    const storedIds = new Set(stored.map(({ _id }) => _id.toHexString()));
+    const storedItems = await models.item.find({ _id: { $in: ids } }, { _id: 1 }, withTrashed).lean();
+    const storedIds = new Set(storedItems.map(({ _id }) => _id.toHexString()));
     await releaseNames(
       context,
       ids.filter((id) => !storedIds.has(id.toHexString())),
@@ -154,7 +154,7 @@ export interface ItemChanges {
   description?: string | undefined;
   /** Metadata to merge. */
   metadata?: MetadataUpdate | undefined;
-  /** Folder to which to move it. */
+  /** Folder to which the item is moved. */
   folder?: FolderDocument | undefined;
 }
 
@@ -176,7 +176,7 @@ async function writeItemChanges(context: HostContext, item: ItemDocument, change
   const name = isMoved || requestedName !== item.name ? await claimFreeName(context, nameOwner, requestedName) : item.name;
   const description = changes.description?.trim() ?? item.description;
   const { baseParentType, baseParentId } = changes.folder ?? item;
-  const updated = await models.item
+  const updatedItem = await models.item
     .findOneAndUpdate(
       // If another request has moved or renamed the item since it was read, nothing is written, and the change is repeated below.
       { _id: item._id, folderId: item.folderId, name: item.name },
@@ -197,11 +197,12 @@ async function writeItemChanges(context: HostContext, item: ItemDocument, change
     )
     .lean<ItemDocument>();
   announceStep('item-move:placed');
-  if (updated !== null) await indexTerms(models.item, updated);
+  if (updatedItem !== null) await indexTerms(models.item, updatedItem);
   else {
-    const current = await models.item.findById(item._id).lean<ItemDocument>();
-    // If the item exists, the other request may have given it the same name. A claim that is not needed counts as abandoned later.
-    if (current !== null) return writeItemChanges(context, current, changes);
+    const currentItem = await models.item.findById(item._id).lean<ItemDocument>();
+    // The claim of the name is kept, because the other request may have given the item the same name. An unneeded claim counts as abandoned
+    // later.
+    if (currentItem !== null) return writeItemChanges(context, currentItem, changes);
     if (isMoved || name !== item.name) await releaseName(context, nameOwner, name);
     throw new UnknownIdError('item', item._id.toHexString());
   }
@@ -210,28 +211,28 @@ async function writeItemChanges(context: HostContext, item: ItemDocument, change
   }
   announceStep('item-move:named');
   if (isMoved) {
-    await addFolderSize(context, item.folderId, -updated.size);
-    await addFolderSize(context, folderId, updated.size);
-    await addRootSize(context, item, -updated.size);
-    await addRootSize(context, updated, updated.size);
+    await addFolderSize(context, item.folderId, -updatedItem.size);
+    await addFolderSize(context, folderId, updatedItem.size);
+    await addRootSize(context, item, -updatedItem.size);
+    await addRootSize(context, updatedItem, updatedItem.size);
     await context.events.emit('access.changed', {});
   }
-  return changes.metadata ? setItemMetadata(context, updated, changes.metadata) : emitSaved(context, updated);
+  return changes.metadata ? setItemMetadata(context, updatedItem, changes.metadata) : emitSaved(context, updatedItem);
 }
 
 /** Changes the metadata of an item. */
 export async function setItemMetadata(context: HostContext, item: ItemDocument, update: MetadataUpdate): Promise<ItemDocument> {
-  const updated = await writeMetadata(context.models.item, item, update);
-  if (updated === null) throw new UnknownIdError('item', item._id.toHexString());
-  return emitSaved(context, updated);
+  const updatedItem = await writeMetadata(context.models.item, item, update);
+  if (updatedItem === null) throw new UnknownIdError('item', item._id.toHexString());
+  return emitSaved(context, updatedItem);
 }
 
 /** Sets the time of an item's last change to now. */
 export async function touchItem(context: HostContext, id: Types.ObjectId): Promise<void> {
-  const updated = await context.models.item
+  const updatedItem = await context.models.item
     .findOneAndUpdate({ _id: id }, { $set: { updated: new Date() } }, { returnDocument: 'after' })
     .lean<ItemDocument>();
-  if (updated !== null) await emitSaved(context, updated);
+  if (updatedItem !== null) await emitSaved(context, updatedItem);
 }
 
 async function emitSaved(context: HostContext, item: ItemDocument): Promise<ItemDocument> {
@@ -249,13 +250,13 @@ export interface ItemCopyOptions {
   name?: string | undefined;
   description?: string | undefined;
   creatorId: Types.ObjectId | null;
-  /** Whether its annotations are copied too; by default true. */
+  /** Whether the annotations of the item are copied too; by default true. */
   copyAnnotations?: boolean | undefined;
 }
 
 /**
- * Copies an item with its files, its metadata and the fields of the plugin. If that takes longer than clients wait, because it
- * has many annotations, it continues after this returns.
+ * Copies an item with its files, its metadata and the fields of the plugin. If copying takes longer than clients wait, because the item has
+ * many annotations, it continues in the background.
  */
 export function copyItem(
   context: HostContext,
@@ -270,7 +271,7 @@ export function copyItem(
   return context.journal.undertakeOrReturnPartialResult({ kind: 'making', type: 'item', id: _id }, work, () => copiedItem);
 }
 
-/** Does the work of {@link copyItem}, without undoing an interrupted copy. The caller must do that. */
+/** Does the work of {@link copyItem}. The caller must undo an interrupted copy. */
 export async function copyItemAs(
   context: HostContext,
   source: ItemDocument,
@@ -300,8 +301,8 @@ export async function copyItemAs(
   });
   const copiedIdsByFileId = new Map<string, string>();
   for (const file of await listFiles(context, source)) {
-    const copied = await copyFile(context, file, copy, creatorId);
-    copiedIdsByFileId.set(file._id.toHexString(), copied._id.toHexString());
+    const copiedFile = await copyFile(context, file, copy, creatorId);
+    copiedIdsByFileId.set(file._id.toHexString(), copiedFile._id.toHexString());
   }
   const copyWithFiles = (await context.models.item.findById(_id).lean<ItemDocument>()) ?? copy;
   onCopy?.(copyWithFiles);

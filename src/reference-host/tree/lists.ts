@@ -33,15 +33,18 @@ export function requireVisibleField(field: string, parameterName: string): void 
     throw new BadParameterError(`Invalid value for parameter ${parameterName}: ${field}.`);
 }
 
-/** The sort order of a page in the form of MongoDB: directions by field. @throws BadParameterError for a field that lists cannot be sorted by */
+/**
+ * Converts a page's sort order to the form of MongoDB: directions by field.
+ * @throws BadParameterError for a field that lists cannot be sorted by
+ */
 export function toSortOrder(
   { sort, sortdir }: Pick<Page, 'sort' | 'sortdir'>,
   sortable?: readonly string[],
 ): Record<string, 1 | -1> {
   const isJsonList = sortable === undefined && sort.startsWith('[');
   if (!isJsonList && (sortable ? !sortable.includes(sort) : !/^[A-Za-z_][\w-]*(\.[\w-]+)*$/.test(sort))) {
-    const allowed = sortable ? ` Allowed values: ${sortable.join(', ')}.` : '';
-    throw new BadParameterError(`Invalid value for parameter sort: ${sort}.${allowed}`);
+    const allowedText = sortable ? ` Allowed values: ${sortable.join(', ')}.` : '';
+    throw new BadParameterError(`Invalid value for parameter sort: ${sort}.${allowedText}`);
   }
   const order = parseSortOrder(sort, sortdir);
   for (const [field] of order) requireVisibleField(field, 'sort');
@@ -49,8 +52,8 @@ export function toSortOrder(
 }
 
 /**
- * Replies with one page of the documents that match a filter, converted by `view`, and with the number of all matches. Documents with equal sort
- * keys are ordered by id, so that pages never overlap.
+ * Replies with one page of the documents that match a filter, converted by `view`, and with the number of all matches. Documents with equal
+ * sort keys are ordered by id, so that pages never overlap.
  */
 export async function replyWithPage<D>(
   model: Model<D>,

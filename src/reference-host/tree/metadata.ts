@@ -71,7 +71,7 @@ export function createMetadataRemoval(keys: readonly unknown[]): MetadataUpdate 
   return { $set: {}, $unset: Object.fromEntries(names.map((name) => [`meta.${name}`, ''])) };
 }
 
-/** Checks the metadata of a new document. @returns it without `null` values. @throws InvalidError for a key that cannot be stored. */
+/** Checks the metadata of a new document. @returns the metadata without `null` values. @throws InvalidError for a key that cannot be stored. */
 export function prepareMetadata(metadata: Readonly<Record<string, unknown>> | undefined): Record<string, unknown> {
   if (metadata === undefined) return {};
   checkMetadata(metadata);
@@ -85,25 +85,25 @@ interface DocumentWithMetadata {
 }
 
 /**
- * Writes a change of metadata. Returns the changed document; `null` if it does not exist. The driver is used directly, because Mongoose would
- * interpret values such as `{"$gt": 1}` as operators.
+ * Writes a change of metadata. Returns the changed document, or `null` if it does not exist. The driver is used directly, because Mongoose
+ * would interpret values such as `{"$gt": 1}` as operators.
  */
 export async function writeMetadata<D extends DocumentWithMetadata>(
   model: Model<D>,
   { _id, meta }: Pick<D, '_id' | 'meta'>,
   { $set, $unset }: MetadataUpdate,
 ): Promise<D | null> {
-  const remaining = Object.entries(meta ?? {}).filter(([key]) => !(`meta.${key}` in $set) && !(`meta.${key}` in $unset));
-  checkValueCount([$set, Object.fromEntries(remaining)]);
+  const remainingEntries = Object.entries(meta ?? {}).filter(([key]) => !(`meta.${key}` in $set) && !(`meta.${key}` in $unset));
+  checkValueCount([$set, Object.fromEntries(remainingEntries)]);
   const update = {
     $set: { ...$set, ...createUnindexedMark(), updated: new Date() },
     ...(Object.keys($unset).length > 0 && { $unset }),
   };
   const collection = model.collection as unknown as NativeCollection<D>;
   try {
-    const changed = await collection.findOneAndUpdate({ _id }, update, { returnDocument: 'after' });
-    if (changed !== null) await indexTerms(model, changed);
-    return changed;
+    const changedDocument = await collection.findOneAndUpdate({ _id }, update, { returnDocument: 'after' });
+    if (changedDocument !== null) await indexTerms(model, changedDocument);
+    return changedDocument;
   } catch (cause) {
     if (isTooLargeError(cause))
       throw new InvalidError('The metadata of a document must not be larger than 16 MiB.', 'metadata', { cause });

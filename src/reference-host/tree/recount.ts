@@ -66,13 +66,13 @@ export async function correctSizes(
       .map(({ _id, size }) => ({ _id, size, contentBytes: contentBytesById.get(_id.toHexString()) ?? 0 }))
       .filter(({ size, contentBytes }) => size !== contentBytes);
   };
-  const firstWrong = await findWrongSizes(ids);
-  if (firstWrong.length === 0) return 0;
+  const wrongSizes = await findWrongSizes(ids);
+  if (wrongSizes.length === 0) return 0;
   await delay(confirmDelayMs);
   let correctedCount = 0;
-  for (const { _id, size, contentBytes } of await findWrongSizes(firstWrong.map((document) => document._id))) {
-    const earlier = firstWrong.find((document) => document._id.equals(_id))!;
-    if (earlier.size !== size || earlier.contentBytes !== contentBytes) continue;
+  for (const { _id, size, contentBytes } of await findWrongSizes(wrongSizes.map((document) => document._id))) {
+    const earlierState = wrongSizes.find((document) => document._id.equals(_id))!;
+    if (earlierState.size !== size || earlierState.contentBytes !== contentBytes) continue;
     const { modifiedCount } = await modelWithSize.updateOne({ _id, size }, { $set: { size: contentBytes } }, withTrashed);
     correctedCount += modifiedCount;
   }

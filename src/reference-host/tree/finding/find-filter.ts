@@ -24,7 +24,8 @@ export const findTextParameter = text({
 type Condition = Record<string, unknown>;
 
 /**
- * Creates a filter for models with {@link SearchFields} that matches the documents with all words of a search text. An empty text matches everything.
+ * Creates a filter for models with {@link SearchFields}. It matches the documents with all words of a search text. An empty text matches
+ * everything.
  *
  * @throws BadParameterError if the text is too long
  */
@@ -45,13 +46,13 @@ const phrasePattern = /(?:("[^"]*"|[^\s":]+):)?(?:"([^"]*)("?)|([^\s"]+))/gu;
 
 function parsePhrases(searchText: string): SearchPhrase[] {
   const phrases: SearchPhrase[] = [];
-  for (const [, key, quoted, closingQuote, word = ''] of searchText.matchAll(phrasePattern)) {
+  for (const [, key, quotedText, closingQuote, word = ''] of searchText.matchAll(phrasePattern)) {
     const fieldName = key === undefined ? null : normalizeFieldName(key);
     // A tag is an entry of the list `tags`.
     const field = fieldName === 'tag' ? 'tags' : fieldName;
-    const words = [...eachWord(quoted ?? word)];
+    const words = [...eachWord(quotedText ?? word)];
     if (words.length > 0)
-      phrases.push({ field, words, isLastWordOpen: key === undefined && (quoted === undefined || closingQuote === '') });
+      phrases.push({ field, words, isLastWordOpen: key === undefined && (quotedText === undefined || closingQuote === '') });
   }
   return phrases;
 }

@@ -8,7 +8,7 @@ interface IndexedDocument extends SearchFields {
   name: string;
   description?: string | null;
   meta?: Record<string, unknown>;
-  /** Set by each change of name, description or metadata until its terms are written. */
+  /** A mark that each change of name, description or metadata sets. It is removed when the terms of this change are written. */
   unindexed?: Types.ObjectId;
 }
 
@@ -18,8 +18,8 @@ export function createUnindexedMark(): { unindexed: Types.ObjectId } {
 }
 
 /**
- * Writes the terms of a document that was changed with {@link createUnindexedMark}. If another change has followed, that
- * change writes them. If the process ends first, the next sweep does.
+ * Writes the terms of a document that was changed with {@link createUnindexedMark}. If another change has followed, that change writes the
+ * terms. If the process ends first, the next sweep writes them.
  */
 export async function indexTerms<D extends { _id: Types.ObjectId }>(model: Model<D>, document: D): Promise<void> {
   // All models with terms share these fields.
@@ -34,10 +34,10 @@ export async function indexTerms<D extends { _id: Types.ObjectId }>(model: Model
 /** Writes the terms of a document that code outside the host has changed. */
 export async function reindex<D extends { _id: Types.ObjectId }>(model: Model<D>, _id: Types.ObjectId): Promise<void> {
   const indexedModel = model as unknown as Model<IndexedDocument>;
-  const changed = await indexedModel
+  const changedDocument = await indexedModel
     .findOneAndUpdate({ _id }, { $set: createUnindexedMark() }, { returnDocument: 'after' })
     .lean<IndexedDocument>();
-  if (changed !== null) await indexTerms(indexedModel, changed);
+  if (changedDocument !== null) await indexTerms(indexedModel, changedDocument);
 }
 
 /** Writes the terms of all documents whose terms are missing or outdated. @returns the number of these documents */

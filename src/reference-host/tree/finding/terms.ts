@@ -2,7 +2,7 @@ import { eachWord } from '../../../larger-host.js';
 
 /** Fields of documents that searches compare with, as {@link computeSearchFields} computes them. */
 export interface SearchFields {
-  /** Each word of the document, also as `field:word`. These are indexed. */
+  /** Each word of the document, also in the form `field:word`. The database indexes these texts. */
   terms: string[];
   /** The words in order, a line for each value (`field: one two `), for phrases. */
   phrases: string;
@@ -15,9 +15,9 @@ interface SearchedDocument {
   meta?: Record<string, unknown> | undefined;
 }
 
-/** Maximum number of terms of one document. Metadata beyond it is not found. */
+/** Maximum number of terms of one document. Searches do not find metadata beyond this number. */
 const maxTerms = 2000;
-/** Largest length of the phrases of one document, in characters. Metadata beyond it is not found. */
+/** Largest length of the phrases of one document, in characters. Searches do not find metadata beyond this length. */
 const maxPhrasesLength = 32 * 1024;
 /** Largest length of the name of a field in terms, in characters. */
 const maxFieldLength = 64;

@@ -17,8 +17,8 @@ export function checkName(typeName: string, name: string, field = 'name'): strin
 }
 
 /**
- * Computes the forms of a name by which lists are sorted. In `naturalName` each run of digits is preceded by its length, so that numbers are sorted by value
- * (`slide 2` before `slide 10`). A length of two or more digits is written as `:` and four digits; `:` sorts after `9`.
+ * Computes the forms of a name by which lists are sorted. In `naturalName` each run of digits is preceded by its length, so that numbers are
+ * sorted by value (`slide 2` before `slide 10`). A length of two or more digits is written as `:` and four digits; `:` sorts after `9`.
  */
 export function computeSortableNames(name: string): { lowerName: string; naturalName: string } {
   const lowerName = name.toLowerCase();

@@ -2,7 +2,7 @@ import { Schema, type Types } from 'mongoose';
 
 /** A name that is taken in a parent. Claims keep names unique among items and folders together; an index cannot span two collections. */
 export interface NameClaimDocument {
-  /** `<parent id>/<SHA-256 of the name>`. The hash keeps it short. */
+  /** `<parent id>/<SHA-256 of the name>`. The hash keeps the id short. */
   _id: string;
   ownerType: 'item' | 'folder';
   ownerId: Types.ObjectId;

@@ -85,8 +85,8 @@ export async function claimFreeName(context: HostContext, owner: NameOwner, name
   if ((await claimName(context, owner, name)) === null) return name;
   const takenNames = await findNumberedNames(context, owner.parentId, name);
   for (let number = 1; ; number++) {
-    const numbered = `${name} (${number})`;
-    if (!takenNames.has(numbered) && (await claimName(context, owner, numbered)) === null) return numbered;
+    const numberedName = `${name} (${number})`;
+    if (!takenNames.has(numberedName) && (await claimName(context, owner, numberedName)) === null) return numberedName;
   }
 }
 
@@ -120,8 +120,8 @@ export async function claimFreeNames(
 
 /** The names in a parent that begin with `name (`. */
 async function findNumberedNames({ models }: HostContext, parentId: Types.ObjectId, name: string): Promise<Set<string>> {
-  const escaped = `${name} (`.toLowerCase().replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
-  const lowerName = { $regex: `^${escaped}` };
+  const escapedPrefix = `${name} (`.toLowerCase().replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+  const lowerName = { $regex: `^${escapedPrefix}` };
   const [items, folders] = await Promise.all([
     models.item.find({ folderId: parentId, lowerName }, { name: 1 }).lean(),
     models.folder.find({ parentId, lowerName }, { name: 1 }).lean(),
