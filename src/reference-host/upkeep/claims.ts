@@ -9,7 +9,7 @@ import type { ProcessLife } from './process-life.js';
 const pollMs = 25;
 const releaseRetryMs = 1000;
 
-/** Lets one request at a time, among all processes, do some work. A claim ends at the latest with the process that has it. */
+/** Lets one request at a time, among all processes, do some work. A claim ends at the latest when the process that has it ends. */
 export class Claims {
   /** Fences of the claims that this process has or is trying to take. */
   readonly #fences = new Set<string>();
@@ -88,7 +88,10 @@ export class Claims {
     return process === life.id ? !this.#fences.has(fence) : !(await life.isAlive(process));
   }
 
-  /** Removes a claim. If the database fails, this is repeated until it succeeds, so that other requests need not wait for this process to end. */
+  /**
+   * Removes a claim. If the database fails, this is repeated until it succeeds, so that other requests need not wait until this process
+   * ends.
+   */
   async #releaseClaim(key: string, fence: string): Promise<void> {
     const { models, logger, closing } = this.options;
     try {

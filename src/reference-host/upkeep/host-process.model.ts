@@ -1,13 +1,16 @@
 import { Schema } from 'mongoose';
 
-/** A process that uses the database and the data folder. Unfinished work is recorded with the id of its process, so it is found after the process has died. */
+/**
+ * A process that uses the database and the data folder. Unfinished work is recorded with the id of its process, so that it is found after the
+ * process has died.
+ */
 export interface HostProcessDocument {
   _id: string;
-  /** Boot id of its machine, or the machine's name. */
+  /** Boot id of the process's machine, or the name of the machine. */
   machine: string;
-  /** Whether it listens on a socket in the data folder. Processes on the same machine can then tell immediately whether it is alive. */
+  /** Whether the process listens on a socket in the data folder, by which processes on the same machine see immediately whether it is alive. */
   listens: boolean;
-  /** Time of its last heartbeat. */
+  /** Time of the process's last heartbeat. */
   beat: Date;
 }
 

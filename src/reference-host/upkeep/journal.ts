@@ -10,9 +10,12 @@ export interface JournalOptions {
   models: Models;
   life: ProcessLife;
   logger: HostLogger;
-  /** Finishes or undoes an interrupted undertaking. Can be called again for the same one. */
+  /** Finishes or undoes an interrupted undertaking. Can be called again for the same undertaking. */
   recover: (undertaking: Undertaking) => Promise<void>;
-  /** How long {@link Journal.undertakeWithoutUndo} and {@link Journal.undertakeOrReturnPartialResult} wait, in milliseconds. By default as long as clients wait. */
+  /**
+   * How long {@link Journal.undertakeWithoutUndo} and {@link Journal.undertakeOrReturnPartialResult} wait, in milliseconds. By default as long
+   * as clients wait.
+   */
   maxWaitMs?: number;
 }
 
@@ -24,8 +27,8 @@ export class Journal {
   constructor(private readonly options: JournalOptions) {}
 
   /**
-   * Does a multi-step write. If it is interrupted by an error or the end of the process, it is finished or undone by `recover`. The
-   * client can get its response when this has returned.
+   * Does a multi-step write. If it is interrupted by an error or the end of the process, `recover` finishes or undoes it. The client gets its
+   * response only after this function has returned.
    *
    * @throws the error of the work, after recovering from it as far as possible.
    */
@@ -35,15 +38,15 @@ export class Journal {
 
   /**
    * Like {@link undertake}, for a write that `recover` never undoes, so that the client can get its response as soon as the write is
-   * recorded. Returns when the work is done. If it takes longer than clients wait, returns earlier, and the work continues.
+   * recorded. Returns when the work is done. If the work takes longer than clients wait, this returns earlier, and the work continues.
    */
   async undertakeWithoutUndo(undertaking: Undertaking, work: () => Promise<void>): Promise<void> {
     const { logger, maxWaitMs } = this.options;
-    const recorded = await this.#record(undertaking);
-    await answerInTime(this.#carryOut(recorded, work), {
+    const recordedUndertaking = await this.#record(undertaking);
+    await answerInTime(this.#carryOut(recordedUndertaking, work), {
       interimAnswer: () => undefined,
       // `recover` has finished the work, or will later.
-      onLateError: (err) => logger.warn({ err, kind: recorded.kind }, 'Undertaking:Failed'),
+      onLateError: (err) => logger.warn({ err, kind: recordedUndertaking.kind }, 'Undertaking:Failed'),
       ...(maxWaitMs !== undefined && { ms: maxWaitMs }),
     });
   }
@@ -60,27 +63,27 @@ export class Journal {
     getPartialResult: () => T | null,
   ): Promise<T> {
     const { logger, maxWaitMs } = this.options;
-    const recorded = await this.#record(undertaking);
-    const completion = this.#carryOut(recorded, work);
+    const recordedUndertaking = await this.#record(undertaking);
+    const completion = this.#carryOut(recordedUndertaking, work);
     return answerInTime(completion, {
       interimAnswer: () => getPartialResult() ?? completion,
-      onLateError: (err) => logger.warn({ err, kind: recorded.kind }, 'Undertaking:Failed'),
+      onLateError: (err) => logger.warn({ err, kind: recordedUndertaking.kind }, 'Undertaking:Failed'),
       ...(maxWaitMs !== undefined && { ms: maxWaitMs }),
     });
   }
 
   async #record(undertaking: Undertaking): Promise<UndertakingDocument> {
     const { models, life } = this.options;
-    const recorded: UndertakingDocument = { ...undertaking, _id: new Types.ObjectId(), process: life.id };
-    const key = recorded._id.toHexString();
+    const recordedUndertaking: UndertakingDocument = { ...undertaking, _id: new Types.ObjectId(), process: life.id };
+    const key = recordedUndertaking._id.toHexString();
     this.#activeIds.add(key);
     try {
       // The driver is used directly, because Mongoose would interpret `$` keys in texts of users as operators.
-      await models.undertaking.collection.insertOne(recorded as never);
-      return recorded;
+      await models.undertaking.collection.insertOne(recordedUndertaking as never);
+      return recordedUndertaking;
     } catch (error) {
       // The work has not begun, but the record may have been stored.
-      await this.#recover(recorded);
+      await this.#recover(recordedUndertaking);
       this.#activeIds.delete(key);
       throw error;
     }
@@ -102,7 +105,7 @@ export class Journal {
   /**
    * Recovers from undertakings of processes that have died, and from undertakings of this process whose recovery failed.
    *
-   * @returns how many were recovered
+   * @returns the number of recovered undertakings
    */
   async recoverInterrupted(): Promise<number> {
     const { models, life } = this.options;
@@ -118,7 +121,7 @@ export class Journal {
   }
 
   /**
-   * Whether an undertaking is still recorded. It may have been completed while other undertakings were recovered, and then must not be undone.
+   * Whether an undertaking is still recorded. It may have been completed while other undertakings were recovered, and must not be undone then.
    */
   async #isStillRecorded({ _id }: UndertakingDocument): Promise<boolean> {
     return (await this.options.models.undertaking.exists({ _id })) !== null;

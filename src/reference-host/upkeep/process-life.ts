@@ -11,7 +11,7 @@ const heartbeatEveryMs = 10_000;
 /** A process on another machine counts as dead if its last heartbeat is older than this. */
 const deadAfterMs = 30_000;
 /**
- * A process whose last heartbeat is older than this stops exclusive work, before others consider it dead and do the work
+ * A process whose last heartbeat is older than this stops exclusive work, before other processes consider it dead and do the work
  * themselves.
  */
 const doubtAfterMs = 20_000;
@@ -20,9 +20,9 @@ const doubtAfterMs = 20_000;
 const startsWithinMs = 600_000;
 
 /**
- * The identity of this process among all that use the database and the data folder, and which of those are alive. Claims and
- * unfinished work belong to a process. On the same machine a process is alive if something listens on its socket: the system
- * closes the socket however the process ends. On other machines it is alive as long as its heartbeat in the database is recent.
+ * Identifies this process among all processes that use the database and the data folder, and tells which of these are alive. Claims and
+ * unfinished work belong to a process. On the same machine, a process is alive if something listens on its socket, because the system closes
+ * the socket however the process ends. On other machines, a process is alive as long as its heartbeat in the database is recent.
  */
 export class ProcessLife {
   readonly id = randomBytes(8).toString('hex');
@@ -55,8 +55,8 @@ export class ProcessLife {
   }
 
   /**
-   * A number that changes after a time without heartbeats. During that time, other processes may have considered this one dead and done its
-   * work.
+   * A number that changes after a time without heartbeats. During that time, other processes may have considered this process dead and done
+   * its work.
    */
   get term(): number {
     return this.#term;
@@ -76,23 +76,23 @@ export class ProcessLife {
 
   /** Finds the processes that ended without {@link stop}. @returns their ids */
   async findDeadProcesses(): Promise<string[]> {
-    const ids = await this.#recordedIds();
+    const ids = await this.#listRecordedIds();
     const areAlive = await Promise.all(ids.map((id) => this.isAlive(id)));
     return ids.filter((_, index) => !areAlive[index]);
   }
 
   /** Removes the record and socket of a process whose work has been completed. */
   async forgetProcess(id: string): Promise<void> {
-    // The socket must be removed first: without the record nobody would look for it.
+    // The socket must be removed first, because without the record no process would look for the socket.
     if (process.platform !== 'win32') await rm(this.#socketPathOf(id), { force: true });
     await this.#models.hostProcess.deleteOne({ _id: id });
   }
 
   /**
-   * Checks that exclusive work may become visible. Must be called immediately before that.
+   * Checks that exclusive work may become visible. Must be called immediately before it does.
    *
    * @param term value of {@link term} when the work started
-   * @throws LargeImageError `unavailable` if others may have considered this process dead since then, which happens after a long
+   * @throws LargeImageError `unavailable` if other processes may have considered this process dead since then, which happens after a long
    * time without the database
    */
   requireAliveSince(term: number): void {
@@ -100,7 +100,7 @@ export class ProcessLife {
     throw new LargeImageError('unavailable', 'The server had lost the connection to its database. Try again.');
   }
 
-  /** Removes this process from the list of live ones. All its work must have ended. */
+  /** Removes this process from the list of live processes. All its work must have ended. */
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     await this.forgetProcess(this.id);
@@ -123,12 +123,12 @@ export class ProcessLife {
   }
 
   /**
-   * Removes the sockets of processes that were killed before their first heartbeat. Others may be starting right now, so recent
-   * sockets are kept.
+   * Removes the sockets of processes that were killed before their first heartbeat. Recent sockets are kept, because their processes may be
+   * starting.
    */
   async #removeSocketsWithoutRecord(): Promise<void> {
     if (process.platform === 'win32' || this.#server === null) return;
-    const [sockets, recordedIds] = [await readdir(this.#folder), await this.#recordedIds()];
+    const [sockets, recordedIds] = [await readdir(this.#folder), await this.#listRecordedIds()];
     for (const id of sockets.filter((name) => !recordedIds.includes(name))) {
       const path = join(this.#folder, id);
       const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: Infinity }));
@@ -136,7 +136,7 @@ export class ProcessLife {
     }
   }
 
-  async #recordedIds(): Promise<string[]> {
+  async #listRecordedIds(): Promise<string[]> {
     return (await this.#models.hostProcess.find({}, { _id: 1 }).lean()).map(({ _id }) => _id);
   }
 

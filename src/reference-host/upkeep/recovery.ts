@@ -78,8 +78,8 @@ async function finishDocumentRemoval(context: HostContext, { type, doc }: Undert
 }
 
 async function undoMaking(context: HostContext, undertaking: UndertakingOf<'making'>): Promise<void> {
-  const unfinished = await findFolderOrItem(context, undertaking);
-  if (unfinished !== null) await removeFolderOrItem(context, unfinished);
+  const unfinishedDocument = await findFolderOrItem(context, undertaking);
+  if (unfinishedDocument !== null) await removeFolderOrItem(context, unfinishedDocument);
 }
 
 async function removeFilesOfMissingItems(context: HostContext, itemIds: readonly Types.ObjectId[]): Promise<void> {

@@ -17,20 +17,20 @@ export function selectRecordedFields<D extends { _id: Types.ObjectId }>(doc: D):
 
 /**
  * Removes a document, and then calls `removeBelongings` to remove everything that belonged to it. If several requests remove the same
- * document, one of them does the work. If the work takes longer than clients wait, it continues after this returns. If it is interrupted,
- * `recovery.ts` does the rest later.
+ * document, one of them does the work. If the work takes longer than clients wait, it continues in the background. If the work is
+ * interrupted, `recovery.ts` finishes it later.
  */
 export async function removeWithBelongings<D extends { _id: Types.ObjectId }>(
   context: HostContext,
   type: RemovableType,
   doc: D,
-  removeBelongings: (removed: D) => Promise<void>,
+  removeBelongings: (removedDocument: D) => Promise<void>,
 ): Promise<void> {
   await context.journal.undertakeWithoutUndo({ kind: 'removal', type, doc: selectRecordedFields(doc) }, async () => {
-    const removed = await modelOf(context, type).findOneAndDelete({ _id: doc._id }, withTrashed).lean<D>();
-    if (removed === null) return;
+    const removedDocument = await modelOf(context, type).findOneAndDelete({ _id: doc._id }, withTrashed).lean<D>();
+    if (removedDocument === null) return;
     announceStep(`${type}-removal:hidden`);
-    await removeBelongings(removed);
+    await removeBelongings(removedDocument);
     announceStep(`${type}-removal:cleared`);
   });
 }

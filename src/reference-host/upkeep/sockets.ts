@@ -4,9 +4,9 @@ import { connect, createServer, type Server } from 'node:net';
 export const maxSocketPathBytes = 100;
 
 /**
- * Listens on a socket or named pipe, and sends `text` to every client that connects. It does not keep the process running.
+ * Listens on a socket or named pipe, and sends `text` to every client that connects. The server does not keep the process running.
  *
- * @throws an error with the code `EADDRINUSE` if the path exists, even if its process was killed
+ * @throws an error with the code `EADDRINUSE` if the path exists, even if the process that listened there was killed
  */
 export function listenAt(path: string, text: string): Promise<Server> {
   const server = createServer((socket) => {
@@ -26,21 +26,21 @@ export function listenAt(path: string, text: string): Promise<Server> {
 export function readTextFrom(path: string): Promise<string | null> {
   return new Promise((resolve) => {
     let text = '';
-    let connected = false;
+    let isConnected = false;
     const socket = connect(path);
     socket.setTimeout(2000, () => socket.destroy());
     socket.on('connect', () => {
-      connected = true;
+      isConnected = true;
     });
     socket.on('data', (chunk: Buffer) => {
       text += chunk.toString('latin1');
     });
     socket.on('error', () => undefined);
-    socket.on('close', () => resolve(connected ? text : null));
+    socket.on('close', () => resolve(isConnected ? text : null));
   });
 }
 
-/** Whether a process listens at a path. The system answers that immediately, however busy the other process is. */
+/** Whether a process listens at a path. The system answers immediately, even if the process is busy. */
 export function isListening(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(path);

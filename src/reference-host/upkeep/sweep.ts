@@ -18,7 +18,7 @@ import { discardStaleUploads } from '../uploads/upload-removal.js';
 
 /** Number of documents, or of files, that are checked together. */
 const batchSize = 500;
-/** After its bytes are registered, a file is recorded within this time, or never. */
+/** A file is recorded within this time after its bytes were registered, or never. */
 const maxRecordingMs = 24 * 60 * 60 * 1000;
 
 /** Options of a sweep. */
@@ -36,7 +36,7 @@ export interface SweepCounts {
   trash: number;
   /** Removed registrations of bytes whose files were never created or no longer exist. */
   registrations: number;
-  /** Removed files in the data folder that belong to nothing. */
+  /** Removed files in the data folder to which no record refers. */
   bytes: number;
   /** Corrected sizes of items, folders, collections and users. */
   sizes: number;
@@ -47,8 +47,8 @@ export interface SweepCounts {
 }
 
 /**
- * Removes everything that belongs to nothing: leftovers of processes that died, and uploads that users have abandoned. Bytes are
- * registered before they are stored, so bytes that are being written are kept.
+ * Removes leftovers of processes that died, uploads that users have abandoned, and everything that was in the trash for too long. Corrects
+ * sizes and search terms. Bytes are registered before they are stored, so bytes that are being written are kept.
  */
 export async function sweep(context: HostContext, { uploadLifetimeMs, signal }: SweepOptions): Promise<SweepCounts> {
   const { models, life, store, storeId } = context;
@@ -81,8 +81,8 @@ async function sweepRegistrations(
   };
   let registrations = 0;
   let missing = 0;
-  const registered = models.blob.find({}, null, withoutReadLimit).lean();
-  for await (const blobs of readInBatches(iterateInSlices<BlobDocument>(registered), signal)) {
+  const registeredBlobs = models.blob.find({}, null, withoutReadLimit).lean();
+  for await (const blobs of readInBatches(iterateInSlices<BlobDocument>(registeredBlobs), signal)) {
     const keys = blobs.map(({ _id }) => _id);
     const uploadKeys = await findUploadKeys(context, keys);
     const files = await models.file.find({ 'storage.key': { $in: keys } }, { storage: 1 }).lean();
@@ -118,9 +118,9 @@ async function sweepBytes(context: HostContext, signal: AbortSignal): Promise<nu
     const keys = storedFiles.map(({ key }) => key);
     // Uploads are read before registrations, because bytes are registered before their upload is removed.
     const uploadKeys = await findUploadKeys(context, keys);
-    const registered = await models.blob.find({ _id: { $in: keys } }, { _id: 1 }).lean();
+    const registeredBlobs = await models.blob.find({ _id: { $in: keys } }, { _id: 1 }).lean();
     const files = await models.file.find({ 'storage.key': { $in: keys } }, { storage: 1 }).lean();
-    const knownKeys = new Set([...registered.map(({ _id }) => _id), ...files.map(({ storage }) => storageKeyOf(storage))]);
+    const knownKeys = new Set([...registeredBlobs.map(({ _id }) => _id), ...files.map(({ storage }) => storageKeyOf(storage))]);
     for (const { key, remove } of storedFiles) {
       if (uploadKeys.has(key) || knownKeys.has(key)) continue;
       await remove();

@@ -57,7 +57,7 @@ export type Undertaking =
   | ({ kind: 'restoring' } & TrashedDocument)
   /** Finish: remove the documents permanently. */
   | { kind: 'trash-removal'; named: TrashedDocument[] }
-  /** Finish: make the user administrator if no other was registered earlier, and create the user's folders. */
+  /** Finish: make the user administrator if no other user was registered earlier, and create the user's folders. */
   | { kind: 'registration'; id: Types.ObjectId };
 
 /** A recorded undertaking, with the process that does it. */

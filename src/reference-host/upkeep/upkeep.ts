@@ -16,21 +16,21 @@ class DoneByAnotherProcess extends Error {}
  * Agenda, because Agenda watches the lock of a job with a timer of minutes, which would keep a closed process running.
  *
  * @param options `recoveryWaitMs`: how long to wait for the first recovery, in milliseconds. By default as long as clients wait.
- * @returns a function that stops both
+ * @returns a function that stops recovery and sweeps
  */
 export async function startUpkeep(
   context: HostContext,
   { recoveryWaitMs, ...options }: { uploadLifetimeMs: number; recoveryWaitMs?: number },
 ): Promise<() => Promise<void>> {
   const { claims, journal, logger } = context;
-  const closing = new AbortController();
+  const closeController = new AbortController();
   const runOneByOne = pLimit(1);
   /** Whether a sweep is due but has not been done, for example because the database failed. */
   let isSweepDue = true;
   const runInTurn = (work: () => Promise<void>, event: string) =>
     runOneByOne(work).catch((err: unknown) => {
       if (err instanceof DoneByAnotherProcess && event === sweepFailedEvent) isSweepDue = false;
-      if (!(err instanceof DoneByAnotherProcess) && !closing.signal.aborted) logger.warn({ err }, event);
+      if (!(err instanceof DoneByAnotherProcess) && !closeController.signal.aborted) logger.warn({ err }, event);
     });
   const runUnlessClaimed = (key: string, work: () => Promise<void>) =>
     claims.run(key, { patienceMs: 0, createBusyError: () => new DoneByAnotherProcess() }, work);
@@ -44,21 +44,21 @@ export async function startUpkeep(
       'Host:Recovery:Failed',
     );
   const runSweep = async () => {
-    // The bytes of this database are elsewhere, so nobody can tell here which of them are missing.
+    // The bytes of this database are in another folder, so this process cannot tell which of them are missing.
     if (context.otherFolder !== null) return;
     await runInTurn(
       () =>
         runUnlessClaimed('sweep', async () => {
-          const { missing, ...swept } = await sweep(context, { ...options, signal: closing.signal });
+          const { missing, ...sweepCounts } = await sweep(context, { ...options, signal: closeController.signal });
           isSweepDue = false;
-          logger.info(swept, 'Host:Swept');
+          logger.info(sweepCounts, 'Host:Swept');
           if (missing > 0) logger.error({ missing, folder: context.store.root }, 'Host:BytesMissing');
         }),
       sweepFailedEvent,
     );
   };
-  // This happens before requests are served, so that nobody sees unfinished work. Recovery that takes longer, such as removing a trash of
-  // 100,000 items, continues while requests are served: its own request was answered before it was interrupted.
+  // Recovery happens before requests are served, so that nobody sees unfinished work. Recovery that takes longer, such as removing a trash of
+  // 100,000 items, continues while requests are served. The client that requested this work got its response before the interruption.
   await answerInTime(runRecovery(), {
     interimAnswer: () => undefined,
     onLateError: () => undefined,
@@ -77,8 +77,8 @@ export async function startUpkeep(
   for (const timer of timers) timer.unref();
   return async () => {
     for (const timer of timers) clearInterval(timer);
-    closing.abort();
-    // Waits for work that has started.
+    closeController.abort();
+    // This waits for work that has started.
     await runOneByOne(() => undefined);
   };
 }
