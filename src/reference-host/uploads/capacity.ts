@@ -15,11 +15,11 @@ async function readUsage({ models }: HostContext, userId: Types.ObjectId): Promi
   const uploads = await models.upload.find({ userId }, { size: 1 }).lean();
   const uploadBytes = uploads.reduce((sum, { size }) => sum + size, 0);
   const ids = uploads.map(({ _id }) => _id.toHexString());
-  const [stored] = await models.blob.aggregate<{ size: number }>([
+  const [storedTotal] = await models.blob.aggregate<{ size: number }>([
     { $match: { userId, _id: { $nin: ids } } },
     { $group: { _id: null, size: { $sum: '$size' } } },
   ]);
-  return { bytes: uploadBytes + (stored?.size ?? 0), uploadCount: uploads.length };
+  return { bytes: uploadBytes + (storedTotal?.size ?? 0), uploadCount: uploads.length };
 }
 
 /**

@@ -67,22 +67,23 @@ function createFileRecord(upload: UploadDocument) {
 
 async function addToItem(context: HostContext, upload: UploadDocument): Promise<FileDocument> {
   const { models, events } = context;
-  const existing = await models.file.findById(upload._id).lean<FileDocument>();
+  const existingFile = await models.file.findById(upload._id).lean<FileDocument>();
   // The file has been moved to another item, and its first item may no longer exist.
-  if (existing !== null && existing.itemId?.equals(upload.parentId) !== true) return existing;
+  if (existingFile !== null && existingFile.itemId?.equals(upload.parentId) !== true) return existingFile;
   const item = await models.item.findById(upload.parentId).lean<ItemDocument>();
   if (item === null) throw new InvalidError(`No such item: ${upload.parentId.toHexString()}`, 'id');
-  if (existing === null) return insertFile(context, item, createFileRecord(upload));
+  if (existingFile === null) return insertFile(context, item, createFileRecord(upload));
   await correctSizesAround(context, item);
-  await events.emit('file.saved', { file: { ...existing }, created: true });
-  return existing;
+  await events.emit('file.saved', { file: { ...existingFile }, created: true });
+  return existingFile;
 }
 
 /** Creates the file and then its item. The item makes the file visible. */
 async function createItemWithFile(context: HostContext, upload: UploadDocument): Promise<FileDocument> {
   const { models, events } = context;
   const itemId = upload.itemId!;
-  // The item is read before the file: if it is missing because the file was moved to another item, the file that is read next names that item.
+  // The item is read before the file. If the item is missing because the file was moved to another item, the file that is read next names the
+  // other item.
   const existingItem = await models.item.findById(itemId, null, withTrashed).lean<ItemDocument>();
   const file =
     (await models.file.findById(upload._id).lean<FileDocument>()) ??

@@ -13,7 +13,7 @@ export interface UploadDocument {
   parentId: Types.ObjectId;
   /** Id of the item that will be created for the file, if the parent is a folder. */
   itemId?: Types.ObjectId;
-  /** The file whose contents the upload replaces, if it does. */
+  /** The file whose contents the upload replaces, if any. */
   fileId?: Types.ObjectId;
   /** Whether the file (not its parent) is attached: it will belong to the parent without being one of the parent's files. */
   attachParent?: boolean;
@@ -21,7 +21,7 @@ export interface UploadDocument {
   reference?: string;
   userId: Types.ObjectId | null;
   assetstoreId: Types.ObjectId;
-  /** Set when the file has been created, before that is announced. */
+  /** Whether the file has been created. This is set before the file is announced. */
   published?: boolean;
   /** The process that handles the first request of the upload, until the client knows the upload's id. */
   startedBy?: string | null;

@@ -73,8 +73,7 @@ function resultView(context: HostContext, result: UploadResult, principal: Princ
 type BodyInput = Pick<RouteInput<never, never, 'stream'>, 'headers' | 'body' | 'signal'> & { caller: Caller | null };
 
 /**
- * Starts an upload. If the request also contains the bytes, the upload is complete afterwards, or discarded if the request breaks
- * off.
+ * Starts an upload. If the request also contains the bytes, the upload is complete afterwards, or discarded if the request fails.
  */
 async function startUpload(
   context: HostContext,
@@ -83,19 +82,19 @@ async function startUpload(
   principal: Principal,
 ): Promise<Record<string, unknown>> {
   const hasBytes = upload.size === 0 || isFileBody(headers);
-  const created = await createUpload(context, { ...upload, hasBytes });
+  const newUpload = await createUpload(context, { ...upload, hasBytes });
   try {
     if (upload.size === 0) {
-      const file = await completeUpload(context, created._id, caller);
+      const file = await completeUpload(context, newUpload._id, caller);
       return fileView(file, principal, context.storeId);
     }
-    if (!hasBytes) return uploadView(created);
+    if (!hasBytes) return uploadView(newUpload);
     const chunk = { offset: 0, body, announcedBytes: readContentLength(headers), caller, signal };
-    const result = await receiveChunk(context, created._id, chunk);
-    if ('upload' in result) await markKnownToClient(context, created);
+    const result = await receiveChunk(context, newUpload._id, chunk);
+    if ('upload' in result) await markKnownToClient(context, newUpload);
     return resultView(context, result, principal);
   } catch (error) {
-    await discardUpload(context, created);
+    await discardUpload(context, newUpload);
     throw error;
   }
 }

@@ -11,7 +11,7 @@ import { registerWithinCapacity } from './capacity.js';
 import { finishUpload } from './upload-finish.js';
 import { uploadClaimKey } from './upload-removal.js';
 
-/** How long a request waits at most for another request on the same upload, in milliseconds. Usually the client of the other one has disconnected. */
+/** How long a request waits at most for another request on the same upload, whose client has usually disconnected, in milliseconds. */
 const writerPatienceMs = 5_000;
 /** Time between two checks whether another request still writes to an upload, in milliseconds. */
 const writerPollMs = 25;
@@ -28,7 +28,7 @@ export type NewUpload = Pick<UploadDocument, 'name' | 'size' | 'parentType' | 'p
   hasBytes: boolean;
 };
 
-/** An upload after a request: a file if it is complete. */
+/** The result of a request: the file if the upload is complete, otherwise the upload. */
 export type UploadResult = { upload: UploadDocument } | { file: FileDocument };
 
 /** Starts an upload of a known size. */
@@ -48,7 +48,7 @@ export async function createUpload(context: HostContext, upload: NewUpload): Pro
 
 async function recordUpload(context: HostContext, upload: NewUpload): Promise<UploadDocument> {
   const now = new Date();
-  const [created] = await context.models.upload.create([
+  const [createdUpload] = await context.models.upload.create([
     {
       name: upload.name,
       size: upload.size,
@@ -66,7 +66,7 @@ async function recordUpload(context: HostContext, upload: NewUpload): Promise<Up
       updated: now,
     },
   ]);
-  return created!.toObject<UploadDocument>();
+  return createdUpload!.toObject<UploadDocument>();
 }
 
 /** Marks an upload as known to its client, which can then continue it. */
@@ -104,7 +104,7 @@ async function loadWithReceivedBytes(context: HostContext, id: string): Promise<
   return { ...upload, received: Math.min(upload.received, length) };
 }
 
-/** Runs `work` while no other request writes to the upload. `confirmClaim` throws if another request may write to it by now. */
+/** Runs `work` while no other request writes to the upload. `confirmClaim` throws if another request may have started to write to it. */
 async function runAsOnlyWriter<T>(
   context: HostContext,
   uploadId: Types.ObjectId,
@@ -129,7 +129,7 @@ export interface Chunk {
 }
 
 /**
- * Appends a chunk to an upload; the last one completes it. If the client disconnects, the bytes that have arrived are kept, and the
+ * Appends a chunk to an upload. The last chunk completes the upload. If the client disconnects, the bytes that have arrived are kept, and the
  * upload can be continued from there.
  */
 export async function receiveChunk(context: HostContext, uploadId: Types.ObjectId, chunk: Chunk): Promise<UploadResult> {
@@ -187,7 +187,11 @@ async function isStreamEmpty(body: Readable): Promise<boolean> {
   return true;
 }
 
-/** Records the number of received bytes. @throws UnknownIdError if the upload was discarded while this request wrote to it; its bytes are then removed. */
+/**
+ * Records the number of received bytes.
+ *
+ * @throws UnknownIdError if the upload was discarded while this request wrote to it, after removing its bytes
+ */
 async function recordReceived({ models, store }: HostContext, _id: Types.ObjectId, received: number): Promise<void> {
   const { matchedCount } = await models.upload.updateOne({ _id }, { $set: { received, updated: new Date() } });
   if (matchedCount > 0) return;
@@ -195,7 +199,7 @@ async function recordReceived({ models, store }: HostContext, _id: Types.ObjectI
   throw new UnknownIdError('upload', _id.toHexString());
 }
 
-/** Completes an upload whose bytes have all arrived. @throws BadParameterError if some are missing. */
+/** Completes an upload whose bytes have all arrived. @throws BadParameterError if bytes are missing. */
 export async function completeUpload(
   context: HostContext,
   uploadId: Types.ObjectId,
