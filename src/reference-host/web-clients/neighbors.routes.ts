@@ -42,7 +42,7 @@ interface NeighborRequest {
 }
 
 /**
- * Finds an item among the large images of its folder, in the order of the folder. The last one is followed by the first.
+ * Finds an item among the large images of its folder, in the order of the folder. The last image is followed by the first.
  *
  * @returns functions that load the first, next and previous image; the position of the item; and the number of images
  */

@@ -53,8 +53,8 @@ export const queryRoutes: RouteDefinition<HostContext>[] = [
     access: 'public',
     returns: { schema: listOf(itemSchema) },
     async handle({ query, caller }, context) {
-      const readable = await createItemAccessFilter(context, await loadPrincipal(context, caller), 0);
-      const filter = { $and: [readable, requireSafeFilter(query.query)] };
+      const accessFilter = await createItemAccessFilter(context, await loadPrincipal(context, caller), 0);
+      const filter = { $and: [accessFilter, requireSafeFilter(query.query)] };
       return runClientQuery(() => replyWithPage(context.models.item, filter, query, itemView));
     },
   }),
@@ -79,8 +79,8 @@ export const queryRoutes: RouteDefinition<HostContext>[] = [
     async handle({ query, caller }, context) {
       const principal = await loadPrincipal(context, caller);
       return runClientQuery(async () => {
-        const { shown, total } = await listShownFiles(context, requireSafeFilter(query.query), query);
-        return replyWithList(await createViews(shown, (file) => fileView(file, principal, context.storeId)), total);
+        const { files, total } = await listShownFiles(context, requireSafeFilter(query.query), query);
+        return replyWithList(await createViews(files, (file) => fileView(file, principal, context.storeId)), total);
       });
     },
   }),
