@@ -14,7 +14,7 @@ import type { NotificationFeed } from './notifications/notification-feed.js';
 import type { ProcessLife } from './upkeep/process-life.js';
 import type { CoreSettings } from './system/settings.js';
 
-/** Where a data folder is, as far as the database knows it. */
+/** The path and the machine of a data folder, each `null` if the database does not record it. */
 export interface DataFolder {
   root: string | null;
   machine: string | null;
@@ -30,9 +30,9 @@ export interface HostContext {
   life: ProcessLife;
   claims: Claims;
   journal: Journal;
-  /** Values of the host's own settings. */
+  /** Reads the value of one of the host's own settings. */
   setting<K extends keyof CoreSettings>(key: K): Promise<CoreSettings[K]>;
-  /** The parts of the plugin that routes of the host use. Set when it is installed, before any request. */
+  /** The parts of the plugin that routes of the host use. They are set when the plugin is installed, before any request. */
   plugin: Pick<
     Installation,
     'settings' | 'jobs' | 'itemLists' | 'folderConfiguration' | 'metadataSearch' | 'annotationMetadataSearch'
@@ -44,7 +44,10 @@ export interface HostContext {
   signInLimits: SignInLimits;
   /** The id of the data directory in the API. */
   storeId: Types.ObjectId;
-  /** The data folder that the database belongs to, if that is another one than `store`. Then the sweep removes nothing from either folder. */
+  /**
+   * The data folder that the database belongs to, if it is not the folder of `store`. In that case, the sweep removes nothing from either
+   * folder.
+   */
   otherFolder: DataFolder | null;
   startDate: Date;
   /** Aborted when the host closes, which ends open event streams. */

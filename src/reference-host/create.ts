@@ -49,11 +49,11 @@ export interface ReferenceHost {
   context: HostContext;
   /** Makes an item whose file is a file on this machine, without copying it. */
   registerFileInPlace(file: Parameters<typeof registerFileInPlace>[1]): ReturnType<typeof registerFileInPlace>;
-  /** Opens a port, by default any on 127.0.0.1, until `close`. */
+  /** Listens on a port until `close`; by default on any free port of 127.0.0.1. */
   listen(options?: { port?: number; host?: string }): Promise<{ server: Server; url: string }>;
   /**
-   * The first step of stopping: ends event streams, whose clients reconnect, and reports that the server is not ready for more
-   * requests.
+   * Ends event streams, whose clients reconnect, and reports that the server is not ready for more requests. Call it as the first step of
+   * stopping.
    */
   endStreams(): void;
   /** Stops everything that was started, after running requests have ended. */
@@ -63,7 +63,7 @@ export interface ReferenceHost {
 const jobPollMs = 500;
 const hourMs = 60 * 60 * 1000;
 const defaultDatabaseWaitMs = 60_000;
-/** How long running requests can continue when the host closes, in milliseconds. */
+/** Time in which running requests can end when the host closes, in milliseconds. */
 const closePatienceMs = 5000;
 
 /**
@@ -89,11 +89,11 @@ async function openHost(options: ReferenceHostOptions, logger: HostLogger): Prom
     }
   };
   try {
-    // This continues in the background. Its errors are handled where the result is used.
+    // The viewer is read in the background. Errors are handled where `viewer` is awaited.
     const viewer = options.worker === true || options.viewer === false ? Promise.resolve(null) : readViewer();
     viewer.catch(() => undefined);
-    const opened = await openContext(options, logger, closeSteps);
-    const { context, connection, closing, pluginParts } = opened;
+    const openedContext = await openContext(options, logger, closeSteps);
+    const { context, connection, closing, pluginParts } = openedContext;
     const agenda = new Agenda({
       backend: await openAgendaBackend(connection, logger),
       // A job that this process queues starts here immediately if there is a free slot. Other processes find it when they poll.
@@ -103,7 +103,7 @@ async function openHost(options: ReferenceHostOptions, logger: HostLogger): Prom
       maxConcurrency: 50,
     });
     const app = createApp(options, context);
-    const host = hostForPlugin(options, { ...opened, app, agenda });
+    const host = hostForPlugin(options, { ...openedContext, app, agenda });
     if (options.worker === true) {
       const worker = await startWorker(host, options.install);
       closeSteps.push(() => worker.close());

@@ -1,6 +1,6 @@
 /**
- * Whether a write failed because a unique index already has the key. Servers that store in PostgreSQL may report that by the name
- * of their constraint.
+ * Whether a write failed because a unique index already has the key. Database engines on PostgreSQL may report this as a violated exclusion
+ * constraint, without the code.
  */
 export function isDuplicateKey(error: unknown): boolean {
   if (!(error instanceof Error)) return false;

@@ -2,7 +2,7 @@ import type { HostEventName, HostEventPayloads, HostEvents, HostLogger } from '.
 
 type Listener<N extends HostEventName> = (payload: HostEventPayloads[N]) => void | Promise<void>;
 
-/** Calls listeners of one host's events, one listener after the other. If a listener fails, the error is logged, and the other listeners are still called. */
+/** Calls the listeners of one host's events one after the other. If a listener fails, the error is logged and the next listener is called. */
 export class EventHub implements HostEvents {
   readonly #listeners = new Map<HostEventName, Set<Listener<never>>>();
 
@@ -17,7 +17,7 @@ export class EventHub implements HostEvents {
     return () => listeners.delete(subscription as Listener<never>);
   }
 
-  /** Like {@link emit}, for events that must not be lost. @throws the first error of a listener, after all have been called. */
+  /** Like {@link emit}, for events that must not be lost. @throws the first error of a listener, after all listeners have been called. */
   async deliver<N extends HostEventName>(name: N, payload: HostEventPayloads[N]): Promise<void> {
     const errors: unknown[] = [];
     for (const listener of [...(this.#listeners.get(name) ?? [])] as Listener<N>[]) {

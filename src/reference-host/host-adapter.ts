@@ -33,7 +33,7 @@ export function hostAuth(context: HostContext): HostAuth {
   };
 }
 
-/** The member `access` of the host. Permissions on items are those of their folders. */
+/** The member `access` of the host. An item has the permissions of its folder. */
 export function hostAccess(context: HostContext): HostAccess {
   return {
     async level(caller: Caller | null, { type, doc }) {
@@ -80,7 +80,7 @@ export function hostFiles(context: HostContext): HostFiles {
   return {
     async localPath(file) {
       const path = localPath(context, asFile(file));
-      // A path without a file would mean that the bytes are lost. If the data folder belongs to another database, they are in another folder.
+      // A path without a file would mean that the bytes are lost. If the database belongs to another data folder, the bytes are there instead.
       if (path !== null && context.otherFolder !== null && asFile(file).storage.kind === 'stored') {
         return access(path).then(
           () => path,
@@ -91,9 +91,9 @@ export function hostFiles(context: HostContext): HostFiles {
     },
     read: (file, range, options) => readFile(context, asFile(file), range, options?.signal),
     async create(file, content, options) {
-      const [stored] = await storeFiles(context, [{ file, content }], options?.signal);
-      if (stored!.status === 'rejected') throw stored!.reason;
-      return stored!.value;
+      const [result] = await storeFiles(context, [{ file, content }], options?.signal);
+      if (result!.status === 'rejected') throw result!.reason;
+      return result!.value;
     },
     createMany: (files) => storeFiles(context, files),
     async remove(file) {
@@ -111,7 +111,7 @@ export function hostRemoveItem(context: HostContext): NonNullable<Host['removeIt
   return (item) => removeItem(context, item as unknown as ItemDocument);
 }
 
-/** The plugin hands back documents that it got from the host's own model. */
+/** Changes only the type, because the plugin passes documents that the host's own model has returned. */
 function asFile(file: StoredDocument): FileDocument {
   return file as unknown as FileDocument;
 }

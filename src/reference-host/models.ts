@@ -71,7 +71,7 @@ const collectionNames: Partial<Record<keyof DocumentTypes, string>> = {
   undertaking: 'host_undertaking',
 };
 
-/** One command creates all indexes of a model; Mongoose would send one for each. */
+/** Creates all indexes of a model with one command. Mongoose would send a command for each index. */
 async function createIndexes({ schema, collection }: Pick<Model<unknown>, 'schema' | 'collection'>): Promise<void> {
   const indexes = schema.indexes().map(([key, options]) => ({ key, ...options }));
   if (indexes.length > 0) await collection.createIndexes(indexes as Parameters<typeof collection.createIndexes>[0]);

@@ -22,8 +22,8 @@ import { ProcessLife } from './upkeep/process-life.js';
 import { recoverFrom } from './upkeep/recovery.js';
 
 /**
- * Limits for the connection to the database, in milliseconds. Requests are refused after `serverSelectionTimeoutMS` when the database refuses connections,
- * and within 30 seconds when it does not answer.
+ * Limits for the connection to the database, in milliseconds. Requests fail after `serverSelectionTimeoutMS` if the database refuses
+ * connections, and within 30 seconds if it does not answer.
  */
 const databaseTimeouts = {
   serverSelectionTimeoutMS: 5000,
@@ -123,13 +123,16 @@ async function connect(mongoose: Mongoose, uri: string, closeSteps: (() => Promi
   return connection;
 }
 
-/** Selects those of the {@link databaseTimeouts} that the connection string does not set itself. */
+/** Selects the {@link databaseTimeouts} that the connection string does not set. */
 function selectTimeouts(uri: string): Partial<typeof databaseTimeouts> {
   const isUnset = ([name]: [string, number]) => !new RegExp(`[?&]${name}=`, 'i').test(uri);
   return Object.fromEntries(Object.entries(databaseTimeouts).filter(isUnset));
 }
 
-/** The data folder that the database belongs to, if that is not `store`; `null` if it is `store`. The first folder that is used is recorded. */
+/**
+ * Finds the data folder that the database belongs to; `null` if this is the folder of `store`. If the database belongs to no folder yet, the
+ * folder of `store` is recorded.
+ */
 async function findOtherFolder(
   { hostState }: Models,
   store: ByteStore,

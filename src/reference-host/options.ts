@@ -16,7 +16,7 @@ export interface ReferenceHostOptions {
   apiRoot?: string;
   /** Settings to write at startup, which replace stored ones. */
   settings?: Readonly<Record<string, unknown>>;
-  /** Restarts the server. Default: routes that request it answer 501. */
+  /** Restarts the server. Default: routes that request a restart answer 501. */
   restart?: () => void;
   /**
    * Trusted proxies, whose `X-Forwarded-For`, `-Proto` and `-Host` headers are used: their number, or their addresses and networks,
@@ -28,8 +28,8 @@ export interface ReferenceHostOptions {
   /** Hours after which an upload that is not continued is discarded. Default 168. */
   uploadLifetimeHours?: number;
   /**
-   * Whether this host completes what other processes have left unfinished, and sweeps. If several processes share the data, one of
-   * them is enough. Default true.
+   * Whether this host completes changes that other processes have left unfinished, and removes data that nothing refers to. If several
+   * processes share the data, only one of them needs to do this. Default true.
    */
   upkeep?: boolean;
   /** Whether the viewer page is served at `/`. Default true. */
@@ -44,8 +44,8 @@ export interface ReferenceHostOptions {
   /** Options of the plugin. */
   install?: InstallOptions;
   /**
-   * Whether this host only runs jobs, on the database and the data directory of a host that runs elsewhere. Then it serves no
-   * requests.
+   * Whether this host is a worker, which only runs jobs on the database and the data directory of another host, and serves no requests.
+   * Default false.
    */
   worker?: boolean;
 }

@@ -2,12 +2,12 @@ import { cp, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** The sources of the page and the element. A built package does not have them. */
+/** The folder with the sources of the viewer's page and element. A built package does not have it. */
 export const viewerSources = fileURLToPath(new URL('../viewer/', import.meta.url));
 
 /**
- * Bundles the scripts for browsers, in a fraction of a second: `app.js`, the page of the reference host, `element.js`, the element
- * for any page, and the parts that they share.
+ * Bundles the scripts for browsers, which takes a fraction of a second. `app.js` runs the page of the reference host, and `element.js` defines
+ * the element for any page. Further scripts contain the parts that these two share.
  *
  * @returns scripts by name
  */
@@ -31,7 +31,7 @@ export async function bundleViewer(): Promise<Map<string, Buffer>> {
   return new Map(outputFiles.map(({ path, contents }) => [path.slice(viewerSources.length), Buffer.from(contents)]));
 }
 
-/** Writes the files of the page and the element into a folder: bundles, styles, the picture and the template. */
+/** Writes everything that the page and the element need into a folder: scripts, styles, pictures, texts and the template. */
 export async function writeViewer(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
   const servedPaths = /\.(css|html|svg)$|\/page-texts\.json$|\/(style)?$/;

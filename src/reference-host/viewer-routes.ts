@@ -15,14 +15,14 @@ export interface ViewerOptions {
   title: () => Promise<string>;
 }
 
-/** Types of the files that are served; other files in the folder are not. */
+/** Content types by file extension. Files with other extensions are not served. */
 const contentTypes: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
   '.svg': 'image/svg+xml',
 };
 
-/** Forbids everything from other origins, and everything inline. */
+/** Allows only resources from this origin, and images also in `data:` and `blob:` addresses. */
 const contentSecurityPolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -67,16 +67,20 @@ export interface ViewerFiles {
  * @throws if the folder of the page is missing
  */
 export async function readViewer(): Promise<ViewerFiles> {
-  // Next to the chunk that this file is built into.
+  // The build puts this folder next to the chunk that contains this file.
   const builtFolder = fileURLToPath(new URL('./viewer/', import.meta.url));
   const folder = existsSync(builtFolder) ? builtFolder : viewerSources;
-  const read = (name: string) => readFile(join(folder, name), 'utf8');
-  const [assets, template, texts] = await Promise.all([readAssets(folder), read('index.html'), read('page-texts.json')]);
+  const readText = (name: string) => readFile(join(folder, name), 'utf8');
+  const [assets, template, textsJson] = await Promise.all([
+    readAssets(folder),
+    readText('index.html'),
+    readText('page-texts.json'),
+  ]);
   if (folder === viewerSources) {
     bundledScripts ??= bundleViewer();
     for (const [name, bytes] of await bundledScripts) assets.set(name, { bytes, type: contentTypes['.js']! });
   }
-  return { assets, template, texts: JSON.parse(texts) };
+  return { assets, template, texts: JSON.parse(textsJson) };
 }
 
 /** Serves the viewer page at `/` and its scripts, styles and pictures below `/viewer/`. */
@@ -86,7 +90,7 @@ export function mountViewer(
   options: ViewerOptions,
 ): void {
   const assetPath = `/viewer/${hashParts([...assets].flatMap(([name, { bytes }]) => [name, bytes]))}`;
-  // Relative to the address of the page, which a proxy may serve below any path.
+  // Both paths are relative to the address of the page, which a proxy may serve below any path.
   const fixedValues = { apiRoot: options.apiRoot.slice(1), assets: assetPath.slice(1) };
   const languages = Object.keys(texts);
 
@@ -129,7 +133,7 @@ function hashParts(parts: (string | Buffer)[]): string {
 }
 
 function fillTemplate(template: string, values: Readonly<Record<string, string>>): string {
-  return template.replace(/\{\{(\w+)\}\}/g, (_whole, name: string) => {
+  return template.replace(/\{\{(\w+)\}\}/g, (_placeholder, name: string) => {
     const value = values[name];
     if (value === undefined) throw new Error(`The viewer page needs a value for {{${name}}}.`);
     return escapeHtml(value);

@@ -9,14 +9,14 @@ import type { UploadDocument } from './uploads/upload.model.js';
 import type { UserDocument } from './accounts/users/user.model.js';
 import type { Resource } from './resources/resources.js';
 
-/** Selects those of the fields that the document has. */
+/** Copies the listed fields, except fields that the document does not have. */
 function pickFields<D extends object>(document: D, fields: readonly string[]): Record<string, unknown> {
-  const picked: Record<string, unknown> = {};
+  const pickedFields: Record<string, unknown> = {};
   for (const field of fields) {
     const value = (document as Record<string, unknown>)[field];
-    if (value !== undefined) picked[field] = value;
+    if (value !== undefined) pickedFields[field] = value;
   }
-  return picked;
+  return pickedFields;
 }
 
 const itemFields = [
@@ -34,7 +34,7 @@ const itemFields = [
   'copyOfItem',
   'fileMissing',
   'fileChanged',
-  // The plugin writes these.
+  // The plugin writes these two fields.
   'largeImage',
   'largeImageRefused',
 ] as const;
@@ -88,7 +88,7 @@ export function groupView(group: GroupDocument, principal: Principal): Record<st
 const userFields = ['_id', 'login', 'firstName', 'lastName', 'admin', 'public', 'created'];
 const privateUserFields = ['email', 'groups', 'groupInvites', 'status', 'emailVerified', 'size'];
 
-/** A user as clients see them. The user and site administrators see more. */
+/** A user as clients see it. Private fields are only for the user and for site administrators. */
 export function userView(user: UserDocument, principal: Principal): Record<string, unknown> {
   const seesPrivateFields = principal.seesPrivate && levelOn(user, principal) >= 2;
   return {
