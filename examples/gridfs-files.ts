@@ -10,7 +10,7 @@ export function specimenFilesInGridFs({ Blobs, mongoose }: SpecimenServer): Host
   const idOf = (file: StoredDocument) => new ObjectId(String(file.storedAs));
   const removeBytes = (id: InstanceType<typeof ObjectId>) =>
     bucket.delete(id).catch((error: unknown) => {
-      // Another process has removed it at the same time.
+      // Another process has removed the bytes at the same time.
       if (!String(error).includes('File not found')) throw error;
     });
   return {
@@ -29,7 +29,7 @@ export function specimenFilesInGridFs({ Blobs, mongoose }: SpecimenServer): Host
         const blob = await new Blobs({ ...bytes, ...owner, ...file.fields }).save();
         return blob.toObject() as StoredDocument;
       } catch (error) {
-        // The first removes the parts of an upload that was broken off, the second a complete one.
+        // `abort` removes the parts of an incomplete upload, and `removeBytes` removes a complete upload.
         await upload.abort().catch(() => undefined);
         await removeBytes(upload.id);
         throw error;

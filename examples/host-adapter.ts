@@ -1,6 +1,6 @@
 /**
- * A server that is structured unlike the reference host: cabinets hold specimens, specimens hold blobs; owners are texts; rights are
- * roles. `specimenHost` below is all that `install` needs.
+ * A server that is structured differently from the reference host. Cabinets contain specimens, and specimens contain blobs. Owners are texts,
+ * and rights are roles. `specimenHost` below is all that `install` needs.
  */
 import { randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
@@ -46,7 +46,7 @@ export async function openSpecimenServer(uri: string) {
   const folder = await mkdtemp(join(tmpdir(), 'specimens-'));
   // The types differ if Mongoose and Agenda each have their own version of the MongoDB driver.
   const agenda = new Agenda({ backend: new MongoBackend({ mongo: mongoose.connection.db as never }) });
-  // Agenda creates its index. If the connection were closed before that, a rejection would be unhandled.
+  // Agenda creates its index. Closing the connection before the index exists would cause an unhandled rejection.
   await agenda.ready;
   return { mongoose, Cabinets, Specimens, Blobs, Badges, folder, agenda, app: express() };
 }
@@ -89,19 +89,19 @@ export function specimenHost(server: SpecimenServer): Host {
       },
       async filter(caller, type, level) {
         if (caller?.admin === true) return {};
-        const allowed: object[] = level === 0 ? [{ open: true }] : [];
+        const conditions: object[] = level === 0 ? [{ open: true }] : [];
         if (caller?.id != null) {
-          allowed.push({ owner: caller.id });
-          if (level <= 1) allowed.push({ [`roles.${caller.id}`]: level === 0 ? { $in: ['viewer', 'editor'] } : 'editor' });
+          conditions.push({ owner: caller.id });
+          if (level <= 1) conditions.push({ [`roles.${caller.id}`]: level === 0 ? { $in: ['viewer', 'editor'] } : 'editor' });
         }
-        const cabinets = allowed.length === 0 ? [] : await Cabinets.find({ $or: allowed }, { _id: 1 }).lean();
+        const cabinets = conditions.length === 0 ? [] : await Cabinets.find({ $or: conditions }, { _id: 1 }).lean();
         const ids = cabinets.map(({ _id }) => _id);
         return type === 'folder' ? { _id: { $in: ids } } : { cabinet: { $in: ids } };
       },
       async list(doc) {
         const { owner, open, roles } = (await Cabinets.findById(doc._id)) as unknown as Cabinet;
-        const others = [...roles].map(([id, role]) => ({ id, level: role === 'editor' ? (1 as const) : (0 as const) }));
-        return { users: [{ id: owner, level: 2 }, ...others], groups: [], public: open };
+        const otherUsers = [...roles].map(([id, role]) => ({ id, level: role === 'editor' ? (1 as const) : (0 as const) }));
+        return { users: [{ id: owner, level: 2 }, ...otherUsers], groups: [], public: open };
       },
     },
     files: {

@@ -4,10 +4,10 @@ import type { SpecimenServer } from './host-adapter.js';
 
 /** The functions with which `describeHost` makes users, folders and items on the server in `host-adapter.ts`. */
 export function specimenActions(server: SpecimenServer): Omit<HostUnderTest, 'host' | 'countStored' | 'close'> {
-  let people = 0;
+  let personCount = 0;
   return {
     async createUser() {
-      const user = { id: `person${++people}`, token: `secret of person ${people}` };
+      const user = { id: `person${++personCount}`, token: `secret of person ${personCount}` };
       await server.Badges.create({ secret: user.token, person: user.id });
       return user;
     },

@@ -8,12 +8,13 @@ import { specimenHost, type SpecimenServer } from './host-adapter.js';
 
 export async function serveSpecimens(server: SpecimenServer): Promise<Installation> {
   const { app, Badges } = server;
-  // There is one proxy in front of the server: client addresses, the protocol and the host name are taken from its headers.
+  // There is one proxy in front of the server. Client addresses, the protocol and the host name are taken from the proxy's headers.
   app.set('trust proxy', 1);
-  // Before the plugin: middlewares that change responses. Pictures come with nosniff and a policy of their own; events are sent without delay.
+  // Middlewares that change responses come before the plugin. The plugin adds `nosniff` and a policy to its pictures, and sends events
+  // without delay.
   app.use(helmet());
   app.use(compression());
-  // A sign-in sets the cookie of `auth.cookieName`, which <img> and viewers send by themselves.
+  // Signing in sets the cookie named in `auth.cookieName`. Browsers also send it for <img> and for viewers.
   app.post('/sign-in', express.json(), async (request, response) => {
     const { secret } = request.body as { secret?: unknown };
     const badge = typeof secret === 'string' ? await Badges.findOne({ secret }) : null;
@@ -22,10 +23,10 @@ export async function serveSpecimens(server: SpecimenServer): Promise<Installati
     response.json({ person: badge.person });
   });
   const installation = await install(specimenHost(server));
-  // After the plugin: middlewares that read bodies, and your own routes. The plugin reads its bodies itself, uploads as streams.
+  // Middlewares that read bodies, and your own routes, come after the plugin, because the plugin reads the bodies of its requests itself.
   app.use(express.json());
   app.post('/echo', (request, response) => void response.json(request.body));
-  // Last: the response for unknown paths.
+  // The response for unknown paths comes last.
   app.use('/specimens/api', answerUnknownPaths(installation.routes));
   return installation;
 }

@@ -1,21 +1,21 @@
 import { createRaster, levelCount, OtherFormatError, priorities, tileContent, TileSourceError } from 'express-large-image';
 import type { ByteReader, TileSource, TileSourceDefinition } from 'express-large-image';
 
-/** Kind, width, height and largest sample, each followed by white space or comments. The samples begin after exactly one white-space character. */
+/** Kind, width, height and maximum sample value, each followed by white space or comments. The samples begin after exactly one white-space character. */
 const header = /^P([56])(?:\s|#[^\n]*\n)+(\d{1,9})(?:\s|#[^\n]*\n)+(\d{1,9})(?:\s|#[^\n]*\n)+(\d{1,5})\s/;
 
 async function readPicture(reader: ByteReader, options: { signal?: AbortSignal }): Promise<TileSource> {
   const head = Buffer.from(await reader.read(0, 4096, options)).toString('latin1');
-  const [all, kind, ...numbers] = header.exec(head) ?? [];
-  if (all === undefined) throw new OtherFormatError('The file is not a binary PGM or PPM picture.');
+  const [headerText, kind, ...numbers] = header.exec(head) ?? [];
+  if (headerText === undefined) throw new OtherFormatError('The file is not a binary PGM or PPM picture.');
   const [sizeX = 0, sizeY = 0, maxSample = 0] = numbers.map(Number);
   if (Math.min(sizeX, sizeY, maxSample) < 1 || maxSample > 65535)
-    throw new TileSourceError(`The header is invalid: ${all.trim()}.`);
+    throw new TileSourceError(`The header is invalid: ${headerText.trim()}.`);
   const bandCount = kind === '5' ? 1 : 3;
   const pixelBytes = bandCount * (maxSample < 256 ? 1 : 2);
-  const needed = all.length + sizeX * sizeY * pixelBytes;
-  if (reader.size < needed)
-    throw new TileSourceError(`The file has ${reader.size} of the ${needed} bytes that its header needs.`);
+  const neededBytes = headerText.length + sizeX * sizeY * pixelBytes;
+  if (reader.size < neededBytes)
+    throw new TileSourceError(`The file has ${reader.size} of the ${neededBytes} bytes that its header needs.`);
 
   const shape = { sizeX, sizeY, tileWidth: 256, tileHeight: 256 };
   const levels = levelCount(shape);
@@ -30,7 +30,9 @@ async function readPicture(reader: ByteReader, options: { signal?: AbortSignal }
       const scale = (dtype === 'uint8' ? 255 : 65535) / maxSample;
       for (let row = 0; row < raster.height; row += 1) {
         const pixel = (tile.y * 256 + row) * sizeX + tile.x * 256;
-        const bytes = Buffer.from(await reader.read(all.length + pixel * pixelBytes, raster.width * pixelBytes, readOptions));
+        const bytes = Buffer.from(
+          await reader.read(headerText.length + pixel * pixelBytes, raster.width * pixelBytes, readOptions),
+        );
         if (bytes.length < raster.width * pixelBytes) throw new TileSourceError('The file has become shorter.');
         for (let i = 0; i < rowSamples; i += 1) {
           const sample = dtype === 'uint8' ? bytes[i]! : bytes.readUInt16BE(i * 2);
@@ -43,7 +45,7 @@ async function readPicture(reader: ByteReader, options: { signal?: AbortSignal }
   };
 }
 
-/** Reads binary PGM and PPM pictures of any size, 8 or 16 bits, a row of a tile at a time. */
+/** Reads binary PGM and PPM pictures of any size, with 8 or 16 bits per sample. Each row of a tile is read separately. */
 export const netpbmSource: TileSourceDefinition = {
   name: 'netpbm',
   extensions: { default: priorities.manual, pgm: priorities.preferred, ppm: priorities.preferred },

@@ -1,4 +1,7 @@
-/** The files of the server in `host-adapter.ts`, in a bucket of an S3-compatible store instead of a folder. Only its records need code. */
+/**
+ * The files of the server in `host-adapter.ts`, in a bucket of an S3-compatible store instead of a folder. Only the records of the files
+ * need code.
+ */
 import type { S3Client } from '@aws-sdk/client-s3';
 import type { HostFiles, StoredDocument } from 'express-large-image';
 import { s3Files } from 'express-large-image/s3';
