@@ -4,7 +4,8 @@
  * [order] [windows] [packs] [codecs]` with order `random` or `scan` (row by row of 1000-pixel fields, as detectors write), and
  * lists such as `16384,65536`.
  *
- * Times are processor time. A pack holds the JSON text of its elements joined, their lengths, and their places in the window.
+ * Times are processor time. A pack contains the joined JSON texts of its elements, the lengths of these texts, and the indices of the elements
+ * in the window.
  */
 import { createRequire } from 'node:module';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
@@ -41,7 +42,7 @@ try {
   };
   codecs.snappy = { pack: (content) => snappy.compressSync(content), unpack: (content) => snappy.uncompressSync(content) };
 } catch {
-  // Measured without it.
+  // Only the other codecs are measured.
 }
 
 /** A repeatable stream of numbers from 0 to 1. */
@@ -108,7 +109,8 @@ function packWindow(texts: readonly Buffer[], boxes: readonly BoundingBox[], pac
   for (let i = 0; i < texts.length; i += 1) {
     const box = boxes[i] as BoundingBox;
     const place = hilbert(cell((box.lowx + box.highx) / 2, slideWidth), cell((box.lowy + box.highy) / 2, slideHeight));
-    // Class, 32 bits of curve and 16 bits of place in the window: 52 bits, exact in a double; larger classes first.
+    // The key consists of the size class, 32 bits of the place on the curve and 16 bits of the index in the window. A double holds these 52
+    // bits exactly. Larger shapes come first.
     keys[i] = (15 - sizeClass(box.size)) * 2 ** 48 + place * 2 ** 16 + i;
   }
   keys.sort();
@@ -167,27 +169,27 @@ interface View {
   highy: number;
 }
 
-function meets(box: BoundingBox, view: View): boolean {
+function overlaps(box: BoundingBox, view: View): boolean {
   return box.highx >= view.lowx && box.lowx < view.highx && box.highy >= view.lowy && box.lowy < view.highy;
 }
 
-function readView(packs: readonly Pack[], view: View, codec: Codec): { found: number; touched: number } {
-  let [found, touched] = [0, 0];
+function readView(packs: readonly Pack[], view: View, codec: Codec): { elementCount: number; packCount: number } {
+  let [elementCount, packCount] = [0, 0];
   for (const { content, lengths, box } of packs) {
-    if (!meets(box, view)) continue;
-    touched += 1;
+    if (!overlaps(box, view)) continue;
+    packCount += 1;
     const text = codec.unpack(content).toString('latin1');
     let at = 0;
     for (const length of lengths) {
       const element = JSON.parse(text.slice(at, at + length)) as AnnotationElement;
-      if (meets(boundingBox(element), view)) found += 1;
+      if (overlaps(boundingBox(element), view)) elementCount += 1;
       at += length;
     }
   }
-  return { found, touched };
+  return { elementCount, packCount };
 }
 
-/** Result and milliseconds of processor time, which a busy machine changes less than the time on the clock. */
+/** Returns the result of `run` and its processor time in milliseconds, which other programs affect less than the time on the clock. */
 function timed<T>(run: () => T): [T, number] {
   const start = process.cpuUsage();
   const result = run();
@@ -205,7 +207,7 @@ const check = createElementValidator('service');
 const boxes: BoundingBox[] = [];
 let parseMs = 0;
 let checkMs = 0;
-// In slices, so that a million parsed elements are not held at once.
+// Elements are parsed in slices, so that a million of them are not in memory at the same time.
 for (let start = 0; start < count; start += 65_536) {
   const slice = texts.slice(start, start + 65_536);
   const [elements, parsing] = timed(() => JSON.parse(`[${slice.join(',')}]`) as unknown[]);
@@ -243,14 +245,14 @@ for (const windowSize of windowList.split(',').map(Number)) {
         return packsOfWindows;
       });
       const packs = windows.flat();
-      const stored = packs.reduce((sum, { content }) => sum + content.length, 0);
-      const [read, readMs] = timed(() => windows.reduce((sum, window) => sum + readWindow(window, codec).length, 0));
-      const first = readWindow(windows[0] as Pack[], codec).toString('latin1', 0, 10_000);
-      if (read !== bytes + count || !texts.slice(0, 100).join(',').startsWith(first.slice(0, 9000)))
+      const storedBytes = packs.reduce((sum, { content }) => sum + content.length, 0);
+      const [readBytes, readMs] = timed(() => windows.reduce((sum, window) => sum + readWindow(window, codec).length, 0));
+      const firstText = readWindow(windows[0] as Pack[], codec).toString('latin1', 0, 10_000);
+      if (readBytes !== bytes + count || !texts.slice(0, 100).join(',').startsWith(firstText.slice(0, 9000)))
         throw new Error('the order was lost');
       const results = views.map((view) => timed(() => readView(packs, view, codec)));
       const viewMs = median(results.map(([, ms]) => ms));
-      const touched = median(results.map(([result]) => result.touched));
+      const packsPerView = median(results.map(([result]) => result.packCount));
       const [, repackMs] = timed(() => {
         for (const pack of packs.slice(0, 50)) codec.pack(codec.unpack(pack.content));
       });
@@ -259,11 +261,11 @@ for (const windowSize of windowList.split(',').map(Number)) {
         String(packSize).padStart(5),
         ` ${name.padEnd(9)}`,
         String(packs.length).padStart(5),
-        (stored / 1e6).toFixed(0).padStart(5),
+        (storedBytes / 1e6).toFixed(0).padStart(5),
         packMs.toFixed(0).padStart(8),
         `(${(packMs / parseMs).toFixed(2)})`.padStart(8),
         (bytes / 1e3 / readMs).toFixed(0).padStart(11),
-        String(touched).padStart(11),
+        String(packsPerView).padStart(11),
         viewMs.toFixed(1).padStart(7),
         (repackMs / 50).toFixed(2).padStart(9),
       ];

@@ -1,6 +1,6 @@
 /**
- * Time to check elements and take their boxes, against parsing the same bytes: `npx tsx bench/annotation-validate.ts [N]`. Prints
- * the median of several rounds; N polygons of 12 points, 100,000 by default.
+ * Measures the time to check elements and compute their boxes, in comparison with parsing the same bytes:
+ * `npx tsx bench/annotation-validate.ts [N]`. Prints the medians of several rounds for N polygons of 12 points, by default 100,000.
  */
 import { boundingBox } from '../src/annotation-format/bounding-box.js';
 import { ElementIds } from '../src/annotation-format/element-ids.js';
@@ -53,28 +53,28 @@ for (let round = 0; round < rounds; round += 1) {
   times.parseEach.push(performance.now() - start);
 
   start = performance.now();
-  const checked = elements.map((element, index) => check(element, index));
+  const checkedElements = elements.map((element, index) => check(element, index));
   times.check.push(performance.now() - start);
 
   start = performance.now();
   let sum = 0;
-  for (const element of checked) sum += boundingBox(element).size;
+  for (const element of checkedElements) sum += boundingBox(element).size;
   times.box.push(performance.now() - start);
   if (!Number.isFinite(sum)) throw new Error('a box is not finite');
 
   start = performance.now();
   const ids = new ElementIds();
-  for (const { id } of checked) if (id !== undefined && !ids.add(id)) throw new Error('an id repeats');
+  for (const { id } of checkedElements) if (id !== undefined && !ids.add(id)) throw new Error('an id repeats');
   times.ids.push(performance.now() - start);
 }
 
-const parse = median(times.parse);
+const parseMs = median(times.parse);
 console.log(
   `${count} polygons of 12 points, ${(documentText.length / count).toFixed(0)} bytes each; medians of ${rounds} rounds`,
 );
 for (const [name, values] of Object.entries(times)) {
   console.log(
-    `${name.padEnd(10)} ${median(values).toFixed(1).padStart(8)} ms  ${(median(values) / parse).toFixed(3)} x JSON.parse`,
+    `${name.padEnd(10)} ${median(values).toFixed(1).padStart(8)} ms  ${(median(values) / parseMs).toFixed(3)} x JSON.parse`,
   );
 }
-console.log(`check + box: ${((median(times.check) + median(times.box)) / parse).toFixed(3)} x JSON.parse`);
+console.log(`check + box: ${((median(times.check) + median(times.box)) / parseMs).toFixed(3)} x JSON.parse`);

@@ -14,7 +14,7 @@ import { runClients, type Kind } from './load/clients.js';
 import type { ProcessorTimes, ServerState } from './load/host.js';
 import { mixedKinds } from './load/kinds.js';
 import { prepareScene, type Scene } from './load/scene.js';
-import { startChild, type Answering } from './support/children.js';
+import { startChild, type AnsweringChild } from './support/children.js';
 import { benchDatabase } from './support/database.js';
 import { writePolygons } from './support/polygons.js';
 
@@ -28,28 +28,31 @@ const { values } = parseArgs({
 });
 const seconds = Number(values.seconds);
 const shapes = Number(values.shapes);
-/** So few clients that no request waits, and simultaneous requests do not share work. */
+/** There are so few clients that no request waits for another one, and that requests do not share work. */
 const clientsAtOnce = 2;
 const streamCount = 500;
 
+/** Processor time of the server in milliseconds. */
 interface Cost {
+  /** Time of the main thread. */
   main: number;
+  /** Time of all threads and child processes. */
   all: number;
 }
 
-/** The processor time for each unit of work that `work` reports, without the time that the idle server takes. */
-async function cost(
-  host: Answering,
+/** Measures the processor time for each of the units whose number `work` returns, without the time that the idle server takes. */
+async function measureCost(
+  host: AnsweringChild,
   idle: Cost,
   work: () => Promise<number>,
 ): Promise<Cost & { count: number; seconds: number }> {
   const times = () => host.ask('processor') as Promise<ProcessorTimes>;
-  const [before, started] = [await times(), performance.now()];
+  const [before, startMs] = [await times(), performance.now()];
   const count = await work();
-  const [after, elapsed] = [await times(), performance.now() - started];
-  const main = after.mainMs - before.mainMs - (idle.main * elapsed) / 1000;
-  const totalMs = after.threadsMs + after.childrenMs - before.threadsMs - before.childrenMs - (idle.all * elapsed) / 1000;
-  return { main: main / count, all: totalMs / count, count, seconds: elapsed / 1000 };
+  const [after, elapsedMs] = [await times(), performance.now() - startMs];
+  const main = after.mainMs - before.mainMs - (idle.main * elapsedMs) / 1000;
+  const totalMs = after.threadsMs + after.childrenMs - before.threadsMs - before.childrenMs - (idle.all * elapsedMs) / 1000;
+  return { main: main / count, all: totalMs / count, count, seconds: elapsedMs / 1000 };
 }
 
 function print(name: string, { main, all, count }: Cost & { count: number }, unit = 'each'): void {
@@ -70,8 +73,12 @@ async function call(
   path: string,
   body?: RequestInit['body'],
 ): Promise<{ _id: string }> {
-  const sent: RequestInit = { method, headers: { 'Girder-Token': token }, ...(body !== undefined && { body, duplex: 'half' }) };
-  const response = await fetch(`${url}/api/v1${path}`, sent);
+  const request: RequestInit = {
+    method,
+    headers: { 'Girder-Token': token },
+    ...(body !== undefined && { body, duplex: 'half' }),
+  };
+  const response = await fetch(`${url}/api/v1${path}`, request);
   const text = await response.text();
   if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${text}`);
   return JSON.parse(text) as { _id: string };
@@ -93,31 +100,32 @@ async function storedBytes(): Promise<number> {
   }
 }
 
-async function residentMiB(host: Answering): Promise<string> {
+async function residentMiB(host: AnsweringChild): Promise<string> {
   const { rss } = (await host.ask('state')) as ServerState;
   return `${(rss / 2 ** 20).toFixed(0)} MiB`;
 }
 
-/** Opens event streams of the users in turn, and prints what one costs while nothing happens. */
-async function printStreams(host: Answering, { tokens }: Scene, idle: Cost, name: string, path: string): Promise<void> {
+/** Opens event streams for the users in turn, and prints what a stream costs while nothing happens. */
+async function printStreams(host: AnsweringChild, { tokens }: Scene, idle: Cost, name: string, path: string): Promise<void> {
   const serverState = async () => (await host.ask('state')) as ServerState;
-  const measuring = new AbortController();
+  const streamsController = new AbortController();
   const before = await serverState();
-  const opened = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: streamCount }, (_, index) =>
-      fetch(`${host.url}/api/v1${path}token=${tokens[index % tokens.length]}`, { signal: measuring.signal }),
+      fetch(`${host.url}/api/v1${path}token=${tokens[index % tokens.length]}`, { signal: streamsController.signal }),
     ),
   );
-  const refused = opened.find(({ ok }) => !ok);
-  if (refused !== undefined) throw new Error(`An event stream was answered ${refused.status}: ${await refused.text()}`);
+  const refusedResponse = responses.find(({ ok }) => !ok);
+  if (refusedResponse !== undefined)
+    throw new Error(`An event stream was answered ${refusedResponse.status}: ${await refusedResponse.text()}`);
   const after = await serverState();
-  const streams = await cost(host, idle, () => pause(seconds * 1000, seconds * streamCount));
+  const streams = await measureCost(host, idle, () => pause(seconds * 1000, seconds * streamCount));
   print(`a stream of ${name}`, streams, 'a second');
   const kib = (bytes: number) => (bytes / streamCount / 1024).toFixed(0);
   console.log(
     `${kib(after.heapUsed - before.heapUsed)} KiB of heap, ${kib(after.rss - before.rss)} KiB resident, for each of ${streamCount} streams`,
   );
-  measuring.abort();
+  streamsController.abort();
 }
 
 /** Converts the slide, and waits for the job's end. */
@@ -154,10 +162,10 @@ try {
   // This also collects the garbage of the warm-up, which would count as a cost of the idle server.
   await host.ask('state');
   await pause(3000);
-  const idle = await cost(host, { main: 0, all: 0 }, () => pause(seconds * 1000, seconds));
+  const idle = await measureCost(host, { main: 0, all: 0 }, () => pause(seconds * 1000, seconds));
   console.log(`Processor time of the server, ${database.engine}: of its main thread, and of all threads and children\n`);
   print('nothing', idle, 'a second');
-  for (const kind of kinds) print(kind.name, await cost(host, idle, () => countResponses(kind)));
+  for (const kind of kinds) print(kind.name, await measureCost(host, idle, () => countResponses(kind)));
 
   const signIn: Kind = {
     name: 'sign-in',
@@ -166,7 +174,7 @@ try {
     headers: () => ({ Authorization: `Basic ${Buffer.from('bench0:bench.password').toString('base64')}` }),
     next: () => ({ method: 'GET', path: '/api/v1/user/authentication' }),
   };
-  print('sign-in (8 KiB hashes)', await cost(host, idle, () => countResponses(signIn)));
+  print('sign-in (8 KiB hashes)', await measureCost(host, idle, () => countResponses(signIn)));
 
   await printStreams(host, scene, idle, 'messages', '/notification/stream?');
   await printStreams(host, scene, idle, 'changes', `/annotation/events?itemId=${scene.itemId}&`);
@@ -174,7 +182,7 @@ try {
   const pixels = 8192 * 8192;
   print(
     'conversion to JPEG tiles',
-    await cost(host, idle, () => convert(host.url, scene).then(() => pixels / 1e6)),
+    await measureCost(host, idle, () => convert(host.url, scene).then(() => pixels / 1e6)),
     'a megapixel',
   );
 
@@ -182,13 +190,15 @@ try {
   const polygons = join(directory, 'polygons.json');
   await writePolygons(polygons, shapes);
   const before = await storedBytes();
-  const stored = await cost(host, idle, async () => {
+  const annotationCost = await measureCost(host, idle, async () => {
     await call(host.url, scene.tokens[0]!, 'POST', `/annotation?itemId=${scene.itemId}`, createReadStream(polygons));
     return shapes / 1000;
   });
-  print(`annotation of ${shapes} polygons`, stored, 'a thousand');
-  const [sent, kept] = [(await stat(polygons)).size, (await storedBytes()) - before];
-  console.log(`\na polygon: ${(sent / shapes).toFixed(0)} bytes of JSON, ${(kept / shapes).toFixed(0)} in the database`);
+  print(`annotation of ${shapes} polygons`, annotationCost, 'a thousand');
+  const [jsonBytes, databaseBytes] = [(await stat(polygons)).size, (await storedBytes()) - before];
+  console.log(
+    `\na polygon: ${(jsonBytes / shapes).toFixed(0)} bytes of JSON, ${(databaseBytes / shapes).toFixed(0)} in the database`,
+  );
   console.log(`resident: ${resident} before the annotation, ${await residentMiB(host)} after it`);
 } finally {
   await host.stop();

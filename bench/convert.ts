@@ -1,6 +1,6 @@
 /**
  * Converts an image of 30,000 x 30,000 pixels to a pyramid of JPEG tiles, and compares this with the `vips` program with the same options.
- * The image is first a JPEG file, then a TIFF that has all its levels in JPEG tiles, which are copied. The two programs take turns; the
+ * The image is first a JPEG file, then a TIFF file that has all levels as JPEG tiles, which are copied. The two programs take turns, and the
  * medians are compared. Memory is the largest resident size of any process of the conversion.
  */
 import { execFile, spawn } from 'node:child_process';
@@ -18,34 +18,34 @@ import { buildProgram } from '../test/support/run/built-program.js';
 const side = Number(process.env.BENCH_SIDE ?? 30_000);
 const rounds = Number(process.env.BENCH_ROUNDS ?? 3);
 const patchSide = 1000;
-// Measures the built program, as it is installed: a process that has to compile TypeScript first starts a second later.
-const built = await buildProgram('src/tilesource/convert/convert-file');
-const { convertFile } = (await import(built.path)) as { convertFile: typeof Convert };
-const work = await mkdtemp(join(tmpdir(), 'bench-convert-'));
-const picture = join(work, 'input.jpg');
-const pyramid = join(work, 'input.tif');
+// The built program is measured, because a process that has to compile TypeScript first starts a second later.
+const builtProgram = await buildProgram('src/tilesource/convert/convert-file');
+const { convertFile } = (await import(builtProgram.path)) as { convertFile: typeof Convert };
+const workDirectory = await mkdtemp(join(tmpdir(), 'bench-convert-'));
+const picture = join(workDirectory, 'input.jpg');
+const pyramid = join(workDirectory, 'input.tif');
 const pyramidWords = ['--tile', '--tile-width', '256', '--tile-height', '256', '--pyramid', '--bigtiff'];
 const jpegWords = ['--compression', 'jpeg', '--Q', '90'];
 
 /** Largest resident size, in bytes, of the processes below this one; Linux only. */
 function residentBelow(parent: number): number {
-  let most = 0;
+  let maxBytes = 0;
   for (const name of readdirSync('/proc')) {
     if (!/^\d+$/.test(name)) continue;
     try {
       const status = readFileSync(`/proc/${name}/status`, 'utf8');
       if (Number(/^PPid:\s+(\d+)/m.exec(status)?.[1]) !== parent) continue;
       const peakBytes = Number(/^VmHWM:\s+(\d+)/m.exec(status)?.[1] ?? 0) * 1024;
-      most = Math.max(most, peakBytes, residentBelow(Number(name)));
+      maxBytes = Math.max(maxBytes, peakBytes, residentBelow(Number(name)));
     } catch {
       // The process has ended.
     }
   }
-  return most;
+  return maxBytes;
 }
 
-async function ours(input: string, request: ConversionRequest): Promise<{ seconds: number; resident: number }> {
-  const directory = await createTemporaryDirectory(work);
+async function convertHere(input: string, request: ConversionRequest): Promise<{ seconds: number; resident: number }> {
+  const directory = await createTemporaryDirectory(workDirectory);
   let resident = 0;
   const timer = setInterval(() => (resident = Math.max(resident, residentBelow(process.pid))), 200);
   const start = performance.now();
@@ -59,8 +59,8 @@ async function ours(input: string, request: ConversionRequest): Promise<{ second
   }
 }
 
-async function reference(input: string, words: readonly string[]): Promise<number> {
-  const output = join(work, 'reference.tif');
+async function convertWithVips(input: string, words: readonly string[]): Promise<number> {
+  const output = join(workDirectory, 'reference.tif');
   const start = performance.now();
   const child = spawn('vips', ['tiffsave', input, output, ...pyramidWords, ...words], { stdio: 'inherit' });
   const code = await new Promise<number | null>((resolve, reject) => child.once('error', reject).once('close', resolve));
@@ -82,12 +82,12 @@ try {
       patch[at++] = 180 + 40 * Math.cos(y / 23) + grain;
     }
   }
-  const patchPath = join(work, 'patch.png');
+  const patchPath = join(workDirectory, 'patch.png');
   await sharp(patch, { raw: { width: patchSide, height: patchSide, channels: 3 } })
     .png()
     .toFile(patchPath);
-  const times = String(Math.ceil(side / patchSide));
-  await promisify(execFile)('vips', ['replicate', patchPath, `${picture}[Q=90]`, times, times]);
+  const repetitions = String(Math.ceil(side / patchSide));
+  await promisify(execFile)('vips', ['replicate', patchPath, `${picture}[Q=90]`, repetitions, repetitions]);
   await promisify(execFile)('vips', ['tiffsave', picture, pyramid, ...pyramidWords, ...jpegWords]);
 
   const cases = [
@@ -106,20 +106,22 @@ try {
       : []),
   ] as const;
   for (const { name, input, request, words, target } of cases) {
-    const mine: { seconds: number; resident: number }[] = [];
-    const theirs: number[] = [];
+    const ownResults: { seconds: number; resident: number }[] = [];
+    const vipsSeconds: number[] = [];
     for (let round = 1; round <= rounds; round++) {
-      theirs.push(await reference(input, words));
-      mine.push(await ours(input, request));
-      console.log(`${name}, round ${round}: ${mine.at(-1)!.seconds.toFixed(1)} s, vips tiffsave ${theirs.at(-1)!.toFixed(1)} s`);
+      vipsSeconds.push(await convertWithVips(input, words));
+      ownResults.push(await convertHere(input, request));
+      console.log(
+        `${name}, round ${round}: ${ownResults.at(-1)!.seconds.toFixed(1)} s, vips tiffsave ${vipsSeconds.at(-1)!.toFixed(1)} s`,
+      );
     }
-    const ratio = median(mine.map(({ seconds }) => seconds)) / median(theirs);
-    const resident = Math.max(...mine.map((each) => each.resident)) / 2 ** 20;
+    const ratio = median(ownResults.map(({ seconds }) => seconds)) / median(vipsSeconds);
+    const resident = Math.max(...ownResults.map((each) => each.resident)) / 2 ** 20;
     console.log(
       `${name}, ${side} x ${side}: ${ratio.toFixed(2)} × vips tiffsave (target: ${target}), peak RSS ${resident.toFixed(0)} MiB`,
     );
   }
 } finally {
-  await rm(work, { recursive: true, force: true });
-  await built.remove();
+  await rm(workDirectory, { recursive: true, force: true });
+  await builtProgram.remove();
 }

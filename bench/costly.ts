@@ -21,7 +21,7 @@ const rounds = 3;
 
 const words = process.argv.slice(3);
 const rows = [...costlyTexts, ...costlyAnnotations, ...costlyImages].filter(
-  ([what]) => words.length === 0 || words.some((word) => what.includes(word)),
+  ([requestName]) => words.length === 0 || words.some((word) => requestName.includes(word)),
 );
 printLoad();
 
@@ -33,24 +33,24 @@ try {
   const user = await new Client(server.url, null, null).ok('POST', '/user', { query });
   const admin = new Client(server.url, (user.authToken as { token: string }).token, String(user._id));
   const place = await createSubjects(admin);
-  let late = 0;
+  let lateCount = 0;
   console.log('\nprocessor  clock  request (longest stretch of the event loop in ms)');
-  for (const [what, status, send] of rows) {
+  for (const [requestName, status, send] of rows) {
     const times: { cpu: number; wall: number }[] = [];
     for (let round = 0; round < rounds; round += 1) {
       await server.work();
       const answer = await send(place, (method, path, sending) => admin.send(method, path, sending));
       times.push((await server.work()).stretches);
-      if (answer.status !== status) console.log(`${what}: answered ${answer.status}, not ${status}`);
+      if (answer.status !== status) console.log(`${requestName}: answered ${answer.status}, not ${status}`);
     }
     const cpu = Math.min(...times.map((each) => each.cpu));
     const wall = Math.min(...times.map((each) => each.wall));
-    if (cpu > limitMs) late += 1;
+    if (cpu > limitMs) lateCount += 1;
     console.log(
-      `${cpu.toFixed(0).padStart(9)}${wall.toFixed(0).padStart(7)}  ${what}${cpu > limitMs ? `  (over ${limitMs} ms)` : ''}`,
+      `${cpu.toFixed(0).padStart(9)}${wall.toFixed(0).padStart(7)}  ${requestName}${cpu > limitMs ? `  (over ${limitMs} ms)` : ''}`,
     );
   }
-  console.log(`\n${rows.length - late} of ${rows.length} keep the loop for at most ${limitMs} ms.`);
+  console.log(`\n${rows.length - lateCount} of ${rows.length} keep the loop for at most ${limitMs} ms.`);
 } finally {
   await server.close();
   await database.stop();

@@ -1,6 +1,6 @@
 /**
- * Frames, searches and annotations as DICOM, over HTTP with token and access check, each against a reference in the same run:
- * `npm run bench -- dicomweb [images] [polygons]`. See docs/benchmarks.md.
+ * Measures frames, searches and annotations as DICOM over HTTP, with token and access check, each in comparison with a reference in the same
+ * run: `npm run bench -- dicomweb [images] [polygons]`. See docs/benchmarks.md.
  */
 import { createReadStream } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -19,10 +19,10 @@ import { slideSize, startSlideHost } from './tiles/slide-host.js';
 const [images = 100_000, polygons = 1_000_000] = process.argv.slice(3).map(Number);
 const frameSide = 256;
 const columns = slideSize / frameSide;
-const [connections, pageSize, atOnce, rounds] = [16, 100, 1000, 3];
+const [connections, pageSize, batchSize, rounds] = [16, 100, 1000, 3];
 
 /** The shortest of several times, because other processes can only make a measurement longer. */
-async function best(work: () => Promise<number>): Promise<number> {
+async function shortestTime(work: () => Promise<number>): Promise<number> {
   const times: number[] = [];
   for (let round = 0; round < rounds; round += 1) times.push(await work());
   return Math.min(...times);
@@ -37,7 +37,7 @@ const databaseUri = (name: string): string => {
 };
 const targets = new Targets();
 
-/** Stored frames against the route of stored tiles, and pages of many images against an indexed find. */
+/** Compares stored frames with the route of stored tiles, and pages of many images with an indexed find. */
 async function measureSlides(): Promise<void> {
   process.env.MONGODB_URI = databaseUri('bench_dicom_slides');
   // Neither frames nor tiles come from a cache.
@@ -59,9 +59,9 @@ async function measureSlides(): Promise<void> {
     let next = 0;
     const headers = { ...host.headers, Accept: 'image/jpeg' };
     const tile = (index: number) => `${host.tiles}/zxy/${host.levels - 1}/${index % columns}/${Math.floor(index / columns)}`;
-    const side = (path: (index: number) => string) =>
+    const requestsTo = (path: (index: number) => string) =>
       requests({ url: host.url, connections, headers, path: () => path(next++ % columns ** 2) });
-    const sides = { ours: side((index) => `${frames}/${index + 1}`), reference: side(tile), against: 'stored tile' };
+    const sides = { ours: requestsTo((index) => `${frames}/${index + 1}`), reference: requestsTo(tile), against: 'stored tile' };
     targets.count += 1;
     if (!(await compare('stored frame', sides, { target: 0.8, cpu: true }))) targets.missed += 1;
     await measureSearch(connection, host, json);
@@ -84,10 +84,10 @@ async function measureSearch(
   const item = await items.findOne({ _id: new mongoose.Types.ObjectId(itemId) });
   const record = await records.findOne({ _id: itemId });
   if (item === null || record === null) throw new Error('The image has no record.');
-  const started = performance.now();
-  // The others share the file of the first one. Searches do not examine files.
-  for (let first = 0; first < images; first += atOnce) {
-    const ids = Array.from({ length: atOnce }, () => new mongoose.Types.ObjectId());
+  const startMs = performance.now();
+  // The other images share the file of the first image, because searches do not examine files.
+  for (let first = 0; first < images; first += batchSize) {
+    const ids = Array.from({ length: batchSize }, () => new mongoose.Types.ObjectId());
     const documents = ids.map((_id, at) => {
       const base = (first + at).toString(16).padStart(22, '0');
       const patient = `P-${String(first + at).padStart(8, '0')}`;
@@ -105,7 +105,7 @@ async function measureSearch(
       records.insertMany(documents),
     ]);
   }
-  console.log(`made ${images} images in ${((performance.now() - started) / 1000).toFixed(0)} s`);
+  console.log(`made ${images} images in ${((performance.now() - startMs) / 1000).toFixed(0)} s`);
   const find = () => records.find({ 'keys.PatientID': { $gte: 'P-0000', $lt: 'P-0001' } }, { limit: pageSize }).toArray();
   const search = async (query: string): Promise<number> => {
     const answer = await send('GET', `${url}/api/v1/dicomweb/studies?${query}&limit=${pageSize}`, {}, headers['Girder-Token']);
@@ -118,9 +118,9 @@ async function measureSearch(
   };
   await find();
   await search('PatientID=P-0000*');
-  const reference = await best(() => timed(find));
+  const reference = await shortestTime(() => timed(find));
   for (const query of ['PatientID=P-0000*', `PatientID=P-0000*&offset=${Math.min(images / 2, 5000)}`, '']) {
-    const ms = await best(() => search(query));
+    const ms = await shortestTime(() => search(query));
     const detail = `${ms.toFixed(0)} ms; find ${reference.toFixed(1)} ms`;
     if (query === 'PatientID=P-0000*')
       targets.check(`page of ${pageSize} of ${images} images`, ms / reference, 20, '× find', detail);
@@ -134,7 +134,7 @@ async function measureSearch(
   targets.print('  with a pattern that no index answers', `${(scan / 1000).toFixed(1)} s`);
 }
 
-/** Coordinates of an annotation as bulk data against its GeoJSON, and the memory that they take. */
+/** Compares the coordinates of an annotation as bulk data with its GeoJSON, and measures the memory that they take. */
 async function measureAnnotation(): Promise<void> {
   const { path: program, remove } = await buildHost();
   const host = await startHost(program, databaseUri('bench_dicom_annotations'), join(directory, 'data'));
@@ -157,9 +157,9 @@ async function measureAnnotation(): Promise<void> {
     await call('PUT', `/item/${itemId}/metadata`, {}, JSON.stringify({ PixelSpacing: 0.0005 }));
     const path = join(directory, 'polygons.json');
     await writePolygons(path, polygons);
-    const created = await call('POST', '/annotation', { itemId }, createReadStream(path));
-    console.log(`made ${polygons} polygons in ${(created.ms / 1000).toFixed(0)} s`);
-    const id = /"_id":"([\da-f]{24})"/.exec(created.text)?.[1];
+    const creation = await call('POST', '/annotation', { itemId }, createReadStream(path));
+    console.log(`made ${polygons} polygons in ${(creation.ms / 1000).toFixed(0)} s`);
+    const id = /"_id":"([\da-f]{24})"/.exec(creation.text)?.[1];
     const study = read<{ studyInstanceUID: string }>(await call('GET', `/item/${itemId}/dicomweb`)).studyInstanceUID;
     type Row = Record<string, { Value: [string] }>;
     const [row] = read<Row[]>(await call('GET', `/dicomweb/studies/${study}/instances`, { Modality: 'ANN' }));
@@ -167,13 +167,13 @@ async function measureAnnotation(): Promise<void> {
     const before = await host.usage();
     // The first response writes the temporary files, so it is measured once.
     const first = await call('GET', `${instance}/bulkdata/points-0`);
-    const grown = (await host.usage()).rss - before.rss;
-    const geoJson = await best(async () => (await call('GET', `/annotation/${id}/geojson`)).ms);
-    const again = await best(async () => (await call('GET', instance, { accept: 'application/dicom' })).ms);
+    const memoryGrowth = (await host.usage()).rss - before.rss;
+    const geoJson = await shortestTime(async () => (await call('GET', `/annotation/${id}/geojson`)).ms);
+    const secondMs = await shortestTime(async () => (await call('GET', instance, { accept: 'application/dicom' })).ms);
     const detail = `${(first.ms / 1000).toFixed(1)} s; GeoJSON ${(geoJson / 1000).toFixed(1)} s`;
     targets.check(`bulk data of ${polygons} polygons`, first.ms / geoJson, 1, '× GeoJSON', detail);
-    targets.print('  whole instance afterwards', `${(again / geoJson).toFixed(2)} × GeoJSON`);
-    targets.check('  memory above idle', grown / 1e6, 150, 'MB');
+    targets.print('  whole instance afterwards', `${(secondMs / geoJson).toFixed(2)} × GeoJSON`);
+    targets.check('  memory above idle', memoryGrowth / 1e6, 150, 'MB');
   } finally {
     await host.stop();
     await remove();

@@ -1,6 +1,6 @@
 /**
- * Pages of a folder of many items, filtered and sorted by metadata, over HTTP with token and access check, against a find with an index through
- * the driver: `npm run bench -- finding [items]`. See docs/benchmarks.md.
+ * Measures pages of a folder of many items, filtered and sorted by metadata, over HTTP with token and access check. Compares them with a find
+ * with an index through the driver: `npm run bench -- finding [items]`. See docs/benchmarks.md.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -13,16 +13,16 @@ import { Targets } from './annotations/targets.js';
 import { benchDatabase } from './support/database.js';
 
 const [items = 100_000] = process.argv.slice(3).map(Number);
-const [pageSize, atOnce, rounds] = [50, 2000, 5];
+const [pageSize, batchSize, rounds] = [50, 2000, 5];
 const stains = ['HE', 'Ki67', 'CD3'];
 
 /** The shortest of several times, because other processes can only make a measurement longer. */
-async function best(work: () => Promise<unknown>): Promise<number> {
+async function shortestTime(work: () => Promise<unknown>): Promise<number> {
   const times: number[] = [];
   for (let round = 0; round < rounds; round += 1) {
-    const started = performance.now();
+    const startMs = performance.now();
     await work();
-    times.push(performance.now() - started);
+    times.push(performance.now() - startMs);
   }
   return Math.min(...times);
 }
@@ -47,14 +47,14 @@ try {
   const folder = await call('POST', '/folder', { parentType: 'collection', parentId: collection._id, name: 'slides' });
   const model = host.context.models.item;
   const folderId = new Types.ObjectId(folder._id);
-  const started = performance.now();
-  for (let first = 0; first < items; first += atOnce) {
-    const documents = Array.from({ length: Math.min(atOnce, items - first) }, (_, at) => {
-      const number = first + at;
+  const startMs = performance.now();
+  for (let firstIndex = 0; firstIndex < items; firstIndex += batchSize) {
+    const documents = Array.from({ length: Math.min(batchSize, items - firstIndex) }, (_, at) => {
+      const number = firstIndex + at;
       const name = `slide ${String(number).padStart(6, '0')}.svs`;
       const meta = { stain: stains[number % 3], batch: `B${number % 1000}`, scanned: (number * 7919) % items };
       const root = { baseParentType: 'collection', baseParentId: new Types.ObjectId(collection._id), creatorId: null };
-      const named = {
+      const nameFields = {
         name,
         lowerName: name,
         naturalName: name,
@@ -63,14 +63,14 @@ try {
         words: [],
         ...computeSearchFields({ name, meta }),
       };
-      return { _id: new Types.ObjectId(), folderId, ...root, ...named, created: new Date(), updated: new Date(), size: 0 };
+      return { _id: new Types.ObjectId(), folderId, ...root, ...nameFields, created: new Date(), updated: new Date(), size: 0 };
     });
     await model.collection.insertMany(documents as never[]);
   }
-  console.log(`${database.engine}: made ${items} items in ${((performance.now() - started) / 1000).toFixed(0)} s`);
+  console.log(`${database.engine}: made ${items} items in ${((performance.now() - startMs) / 1000).toFixed(0)} s`);
   const find = () => model.collection.find({ folderId, lowerName: { $gte: 'slide 0005' } }, { limit: pageSize }).toArray();
   await find();
-  const reference = await best(find);
+  const reference = await shortestTime(find);
   const page = (query: Record<string, string | number>) => () =>
     send('GET', `${url}/api/v1/item`, { query: { folderId: folder._id, limit: pageSize, ...query } }, token);
   const sort = JSON.stringify([['meta.scanned', 1]]);
@@ -84,7 +84,7 @@ try {
   ];
   for (const [name, hasTarget, query] of pages) {
     await page(query)();
-    const ms = await best(page(query));
+    const ms = await shortestTime(page(query));
     const detail = `${ms.toFixed(1)} ms; find ${reference.toFixed(1)} ms`;
     if (hasTarget) targets.check(name, ms / reference, 20, '× find', detail);
     else targets.print(name, `${(ms / reference).toFixed(0)} × find, ${detail}`);

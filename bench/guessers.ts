@@ -1,6 +1,6 @@
 /**
- * Clients guess passwords on a reference host in its own process, while users sign in and look at tiles: `npm run bench --
- * guessers [--seconds 30] [--guessers 40] [--database durable|embedded]`. See docs/benchmarks.md.
+ * Measures how users sign in and look at tiles while clients guess passwords, on a reference host in a separate process:
+ * `npm run bench -- guessers [--seconds 30] [--guessers 40] [--database durable|embedded]`. See docs/benchmarks.md.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -47,7 +47,7 @@ function newAddress(): string {
 }
 
 /** Users who sign in from their usual network, users in a new network, and users who look at tiles. */
-function users(url: string, bareUrl: string, scene: Scene): Kind[] {
+function createUserKinds(url: string, bareUrl: string, scene: Scene): Kind[] {
   const token = (client: number) => ({ 'Girder-Token': scene.tokens[client % scene.tokens.length]! });
   const tile = () => ({ method: 'GET', path: cachedTilePath(scene, Math.floor(Math.random() * tiles)) }) as const;
   return [
@@ -59,30 +59,30 @@ function users(url: string, bareUrl: string, scene: Scene): Kind[] {
 }
 
 /**
- * Each guess comes from another network, so that no limit for a network stops it. Half of them are for the login of one of the
+ * Each guess comes from another network, so that no limit for a network stops it. Half of the guesses are for the login of one of the
  * users.
  */
-function guessingClients(url: string): Kind {
+function createGuesserKind(url: string): Kind {
   const next: Kind['next'] = (client, count) =>
     signIn(client % 2 === 0 ? `bench${client % 8}` : `nobody${client}x${count}`, `guess ${count}`, newAddress());
   return { name: 'guess', clients: guessers, url, isRude: true, next };
 }
 
-function print(title: string, outcomes: readonly Outcome[], lasted: number): void {
+function print(title: string, outcomes: readonly Outcome[], durationSeconds: number): void {
   console.log(`\n${title}`);
   const row = (cells: readonly string[]) => cells.map((cell, i) => (i === 0 ? cell.padEnd(20) : cell.padStart(10))).join('');
   console.log(row(['kind', 'clients', '/s', 'ok', '401', '429', '503', 'p50 ms', 'p99 ms', 'max ms']));
   for (const { name, clients, times, statuses } of outcomes) {
-    const requestCount = [...statuses.values()].reduce((sum, many) => sum + many, 0);
+    const requestCount = [...statuses.values()].reduce((sum, count) => sum + count, 0);
     const by = [200, 401, 429, 503].map((status) => String(statuses.get(status) ?? 0));
     const ms = [0.5, 0.99, 1].map((share) => quantile(times, share).toFixed(0));
-    console.log(row([name, String(clients), (requestCount / lasted).toFixed(1), ...by, ...ms]));
+    console.log(row([name, String(clients), (requestCount / durationSeconds).toFixed(1), ...by, ...ms]));
   }
 }
 
 async function main(directory: string, mongoUri: string, engine: string): Promise<void> {
   const script = (name: string) => fileURLToPath(new URL(`load/${name}`, import.meta.url));
-  // Hashes as expensive as on a real server, and a trusted proxy.
+  // These options replace the cheap hashes of the default options, and let the host trust a proxy.
   const options = JSON.stringify({ trustProxy: 1 });
   const host = await startChild(script('host.ts'), [mongoUri, join(directory, 'data'), options], ['--expose-gc']);
   try {
@@ -92,10 +92,10 @@ async function main(directory: string, mongoUri: string, engine: string): Promis
     await writeFile(tilePath, Buffer.from(await answer.arrayBuffer()));
     const bare = await startChild(script('bare.ts'), [tilePath]);
     try {
-      const kinds = users(host.url, bare.url, scene);
+      const kinds = createUserKinds(host.url, bare.url, scene);
       await runClients(kinds, baselineSeconds);
       print(`Nobody guesses, ${engine}`, await runClients(kinds, baselineSeconds), baselineSeconds);
-      const outcomes = await runClients([...kinds, guessingClients(host.url)], seconds);
+      const outcomes = await runClients([...kinds, createGuesserKind(host.url)], seconds);
       print(`${guessers} guessers`, outcomes, seconds);
       checkTargets(outcomes);
     } finally {
@@ -107,16 +107,16 @@ async function main(directory: string, mongoUri: string, engine: string): Promis
 }
 
 function checkTargets(outcomes: readonly Outcome[]): void {
-  const of = (name: string) => outcomes.find((outcome) => outcome.name === name)!;
+  const outcomeOf = (name: string) => outcomes.find((outcome) => outcome.name === name)!;
   const failures = ({ statuses }: Outcome) =>
-    [...statuses].reduce((sum, [status, many]) => (status === 200 ? sum : sum + many), 0);
+    [...statuses].reduce((sum, [status, count]) => (status === 200 ? sum : sum + count), 0);
   const targets = new Targets();
   console.log('');
-  targets.check('sign-in, the longest', Math.max(...of('sign-in').times), maxSignInMs, 'ms');
-  targets.check('sign-ins refused', failures(of('sign-in')), 0, '');
-  const bare = `${quantile(of('bare Express').times, 0.99).toFixed(0)} ms for a bare Express`;
-  targets.check('cached tile, p99', quantile(of('cached tile').times, 0.99), maxCachedTileMs, 'ms', bare);
-  targets.check('tiles refused', failures(of('cached tile')), 0, '');
+  targets.check('sign-in, the longest', Math.max(...outcomeOf('sign-in').times), maxSignInMs, 'ms');
+  targets.check('sign-ins refused', failures(outcomeOf('sign-in')), 0, '');
+  const bare = `${quantile(outcomeOf('bare Express').times, 0.99).toFixed(0)} ms for a bare Express`;
+  targets.check('cached tile, p99', quantile(outcomeOf('cached tile').times, 0.99), maxCachedTileMs, 'ms', bare);
+  targets.check('tiles refused', failures(outcomeOf('cached tile')), 0, '');
   const unexpected = outcomes.flatMap(({ statuses }) => [...statuses.keys()]).filter((s) => ![200, 401, 429, 503].includes(s));
   targets.check('other responses, or none', unexpected.length, 0, '');
   console.log(`\n${targets.count - targets.missed} of ${targets.count} targets reached`);

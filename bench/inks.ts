@@ -1,4 +1,4 @@
-/** Processor time of tiles of CMYK in comparison with the same tiles of RGB. docs/benchmarks.md says what the lines mean. */
+/** Measures the processor time of CMYK tiles in comparison with the same RGB tiles. docs/benchmarks.md says what the lines mean. */
 import sharp from 'sharp';
 import type { ByteReader, SourceInput } from '../src/tilesource/tile-source.js';
 import { openLargeImage } from '../src/tilesource/large-image.js';
@@ -6,7 +6,7 @@ import { tiffSource } from '../src/tilesource/sources/tiff/tiff-source.js';
 
 const side = 256;
 const rounds = 7;
-const tilesARound = 20;
+const tilesPerRound = 20;
 
 /** A picture with edges, slopes and noise. */
 function picture(): Uint8Array {
@@ -35,20 +35,20 @@ function inputOf(bytes: Uint8Array): SourceInput {
 }
 
 /**
- * The shortest of several measurements of a tile, in milliseconds of processor time. The quality is such that stored tiles must be encoded again.
+ * The shortest of several measurements of a tile, in milliseconds of processor time. With this quality, stored tiles must be encoded again.
  */
-async function cost(bytes: Uint8Array): Promise<number> {
+async function measureTile(bytes: Uint8Array): Promise<number> {
   const source = await tiffSource.open(inputOf(bytes));
   const image = openLargeImage(source);
   const times: number[] = [];
   for (let round = 0; round <= rounds; round += 1) {
     const before = process.cpuUsage();
-    for (let tile = 0; tile < tilesARound; tile += 1) {
+    for (let tile = 0; tile < tilesPerRound; tile += 1) {
       await image.tile({ level: 0, x: 0, y: 0, encoding: 'JPEG', jpegQuality: 80 });
     }
     const { user, system } = process.cpuUsage(before);
-    // The first round computes the colors of the profile.
-    if (round > 0) times.push((user + system) / 1000 / tilesARound);
+    // The first round does not count, because it also computes the colors of the profile.
+    if (round > 0) times.push((user + system) / 1000 / tilesPerRound);
   }
   await source.close();
   return Math.min(...times);
@@ -56,8 +56,8 @@ async function cost(bytes: Uint8Array): Promise<number> {
 
 sharp.concurrency(1);
 for (const compression of ['deflate', 'jpeg'] as const) {
-  const rgb = await cost(await tiffOf('srgb', compression));
-  const cmyk = await cost(await tiffOf('cmyk', compression));
+  const rgb = await measureTile(await tiffOf('srgb', compression));
+  const cmyk = await measureTile(await tiffOf('cmyk', compression));
   const ratio = cmyk / rgb;
   console.log(
     `tile of CMYK, ${compression.padEnd(7)} ${cmyk.toFixed(2)} ms, of RGB ${rgb.toFixed(2)} ms: ${ratio.toFixed(2)} × ${ratio <= 3 ? 'ok' : 'TOO SLOW'} (at most 3)`,

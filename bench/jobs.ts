@@ -1,10 +1,10 @@
 /**
- * The thumbnail job against sharp making the same thumbnails of the same files in a loop at the same concurrency; counting and
- * removing cached files at growing numbers. Rounds alternate; medians are compared. Give `MONGODB_URI` a durable database to see
- * what users see.
+ * Compares the thumbnail job with a loop in which sharp makes the same thumbnails of the same files at the same concurrency. Also measures
+ * counting and removing growing numbers of cached files. Rounds alternate, and medians are compared. Set `MONGODB_URI` to a durable database
+ * to see what users see.
  *
- * There are two loops. The target refers to the one in which the author knows the files and names the smallest sufficient level.
- * In the plain one, sharp reads the full resolution, as it does by default. Both write the pictures as plain files.
+ * There are two loops. The target refers to the careful loop, whose author knows the files and names the smallest sufficient level. In the
+ * plain loop, sharp reads the full resolution, as it does by default. Both loops write the pictures as plain files.
  */
 import { mkdtemp, mkdir, rm, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
@@ -21,7 +21,7 @@ const rounds = 3;
 const imageCount = 240;
 const [width, height] = [4096, 3072];
 const concurrent = cpus().length;
-const numbers = (process.argv[3] ?? '10000,100000').split(',').map(Number);
+const cachedFileCounts = (process.argv[3] ?? '10000,100000').split(',').map(Number);
 
 const directory = await mkdtemp(join(tmpdir(), 'bench-jobs-'));
 const database = await startDatabase({ env: process.env, directory: null });
@@ -41,8 +41,8 @@ try {
   };
   const headers: Record<string, string> = {};
   const user = { login: 'bench', email: 'bench@example.org', firstName: 'B', lastName: 'B', password: 'bench.password' };
-  const signedUp = await call('POST', '/user', user);
-  headers['Girder-Token'] = (signedUp.authToken as { token: string }).token;
+  const registration = await call('POST', '/user', user);
+  headers['Girder-Token'] = (registration.authToken as { token: string }).token;
   const collection = String((await call('POST', '/collection', { name: 'bench' }))._id);
   const parent = { parentType: 'collection', parentId: collection, name: 'bench' };
   const folder = String((await call('POST', '/folder', parent))._id);
@@ -57,8 +57,8 @@ try {
     item = String((await call('POST', '/file', upload, image)).itemId);
   }
   const { models, store } = host.context;
-  const stored = await models.file.find({ name: /^image/ }, { storage: 1 }).lean();
-  const paths = stored.flatMap(({ storage }) => (storage.kind === 'stored' ? [store.pathOf(storage.key)] : []));
+  const storedFiles = await models.file.find({ name: /^image/ }, { storage: 1 }).lean();
+  const paths = storedFiles.flatMap(({ storage }) => (storage.kind === 'stored' ? [store.pathOf(storage.key)] : []));
   if (paths.length !== imageCount) throw new Error(`${paths.length} of ${imageCount} files`);
 
   const side = 400;
@@ -70,7 +70,7 @@ try {
     return { wall: wall / count, cpu: (user + system) / 1000 / count };
   };
   const loop = (files: readonly string[], options: { page?: number }) => async (): Promise<number> => {
-    const began = performance.now();
+    const startMs = performance.now();
     const queue = [...files.entries()];
     const work = async () => {
       for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
@@ -80,7 +80,7 @@ try {
       }
     };
     await Promise.all(Array.from({ length: concurrent }, work));
-    return performance.now() - began;
+    return performance.now() - startMs;
   };
   // Directory 3 of the file is 512 × 384: the smallest that has the resolution.
   const careful = loop(paths, { page: 3 });
@@ -121,13 +121,13 @@ try {
       `${ratio('cpu')} × by processor time of this process; ${ratio('plain')} × sharp left to itself`,
   );
 
-  /** Has no time limit for responses, unlike fetch. */
+  /** Removes all thumbnails. Unlike fetch, this has no time limit for responses. */
   const removeAll = () =>
     new Promise<string>((resolve, reject) => {
-      const sent = request(`${url}/api/v1/large_image/thumbnails`, { method: 'DELETE', headers }, (response) => {
+      const clientRequest = request(`${url}/api/v1/large_image/thumbnails`, { method: 'DELETE', headers }, (response) => {
         text(response).then(resolve, reject);
       });
-      sent.on('error', reject).end();
+      clientRequest.on('error', reject).end();
     });
   const fill = async (count: number) => {
     const itemId = new mongoose.Types.ObjectId(item);
@@ -159,17 +159,17 @@ try {
   };
   await clear();
   const perFile: { count: number; counting: number; removing: number }[] = [];
-  for (const count of numbers) {
+  for (const count of cachedFileCounts) {
     await fill(count);
-    let began = performance.now();
+    let startMs = performance.now();
     const counted = Number(await call('GET', '/large_image/thumbnails', {}));
-    const counting = performance.now() - began;
-    began = performance.now();
+    const counting = performance.now() - startMs;
+    startMs = performance.now();
     const bareCount = await host.context.models.file.countDocuments({ isLargeImageThumbnail: true });
-    const bare = performance.now() - began;
-    began = performance.now();
+    const bare = performance.now() - startMs;
+    startMs = performance.now();
     const removed = Number(await removeAll());
-    const removing = performance.now() - began;
+    const removing = performance.now() - startMs;
     if (counted !== count || bareCount !== count || removed !== count)
       throw new Error(`${counted}, ${bareCount}, ${removed} of ${count}`);
     perFile.push({ count, counting, removing });

@@ -1,6 +1,6 @@
 /**
- * The viewer in a headless Chromium that draws in software: what annotations add to a frame while the view is panned, tasks that keep
- * the page busy, and how long the first picture takes. docs/benchmarks.md says what the lines mean.
+ * Measures the viewer in a headless Chromium that draws in software: how much longer a frame takes with annotations while the view is panned,
+ * how long tasks keep the page busy, and how long the first picture takes. docs/benchmarks.md says what the lines mean.
  */
 import type { Page, Request } from 'playwright-core';
 import { chromiumPath, launchChromium } from '../test/support/pages/chromium.js';
@@ -54,7 +54,7 @@ async function annotate(host: SlideHost, name: string, texts: Iterable<string>):
 }
 
 /** The result of a round of panning, in milliseconds. */
-interface Panned {
+interface PanResult {
   frame: number;
   longest: number;
 }
@@ -69,15 +69,15 @@ function startOf(width: number, line: Line): { x: number; y: number } {
   return line === null ? { x: slideSize / 2, y: slideSize / 2 } : { x: width / 2, y: (line + 0.5) * width };
 }
 
-/** Pans by a hundredth of the view a frame. */
-function pan(page: Page, width: number, line: Line): Promise<Panned> {
+/** Pans the view by a hundredth of its width per frame. */
+function pan(page: Page, width: number, line: Line): Promise<PanResult> {
   const step = width / 100;
   const { x, y } = startOf(width, line);
   const at =
     line === null
       ? `{ x: ${x} + radius * Math.cos(angle), y: ${y} + radius * Math.sin(angle) }`
       : `{ x: ${x} + ${step} * (count + 20), y: ${y} }`;
-  return page.evaluate<Panned>(`new Promise((resolve) => {
+  return page.evaluate<PanResult>(`new Promise((resolve) => {
     const viewer = document.querySelector('large-image-viewer');
     let longest = 0;
     const observer = new PerformanceObserver((list) => {
@@ -107,11 +107,11 @@ async function show(page: Page, at: { width: number; line: Line }, hidden: reado
   const { x, y } = startOf(width, line);
   await page.evaluate(`document.querySelector('large-image-viewer').view = 'at=${x},${y},${width}&hide=${hidden.join(',')}'`);
   await page.waitForLoadState('networkidle');
-  // Waits until the received tiles are decoded and drawn.
+  // The received tiles still have to be decoded and drawn.
   await page.waitForTimeout(1000);
   if (!isFirst) return;
-  // Repeats this until all tiles along the way are loaded, because a server on the same processors must not make them while
-  // frames are measured.
+  // The view is panned until all tiles along the way are loaded, because a server on the same processors must not make tiles while frames
+  // are measured.
   for (let round = 0; round < maxWarmUps; round += 1) {
     let tiles = 0;
     const count = (request: Request) => void (tiles += request.url().includes('/tiles/') ? 1 : 0);
@@ -132,7 +132,7 @@ async function openElement(page: Page, host: SlideHost): Promise<void> {
   const html = await (await fetch(host.url)).text();
   const script = /src="([^"]+)app\.js"/.exec(html)![1]!;
   const token = host.headers['Girder-Token'];
-  // The network is never idle while changes are followed. Without the stream they are requested now and then.
+  // The network is never idle while an event stream is open. Without the stream, the viewer requests changes now and then.
   await page.addInitScript(`{
     const { fetch } = window;
     window.fetch = (url, init) => (String(url).includes('/annotation/events?') ? Promise.reject(new TypeError('No stream.')) : fetch(url, init));
@@ -168,30 +168,30 @@ async function panning(host: SlideHost, page: Page): Promise<void> {
       // Near views are also measured where nothing was visible before.
       const variants = turn < 2 ? [false] : [false, true];
       for (const isNew of variants) {
-        const alone: Panned[] = [];
-        const shown: Panned[] = [];
+        const resultsAlone: PanResult[] = [];
+        const resultsWithShapes: PanResult[] = [];
         for (let round = 0; round < rounds; round += 1) {
           const at = { width, line: isNew ? round : null };
           await show(page, at, ids, isNew || round === 0);
-          alone.push(await pan(page, width, at.line));
+          resultsAlone.push(await pan(page, width, at.line));
           await show(page, at, others, !isNew && round === 0);
-          shown.push(await pan(page, width, at.line));
+          resultsWithShapes.push(await pan(page, width, at.line));
         }
-        const frame = (of: readonly Panned[]) => median(of.map((each) => each.frame));
-        const ratio = frame(shown) / frame(alone);
-        const what = `${name}, ${Math.round(width)} px across${isNew ? ', new ground' : ''}`;
-        report(what, `${ratio.toFixed(2)} x (${frame(alone).toFixed(1)} ms alone)`, `${target} x`, ratio <= target);
-        const longest = Math.max(...shown.map((each) => each.longest));
-        report(`${what}: longest task`, longest === 0 ? 'below 50 ms' : `${longest.toFixed(0)} ms`, '100 ms', longest <= 100);
+        const frame = (results: readonly PanResult[]) => median(results.map((each) => each.frame));
+        const ratio = frame(resultsWithShapes) / frame(resultsAlone);
+        const caseName = `${name}, ${Math.round(width)} px across${isNew ? ', new ground' : ''}`;
+        report(caseName, `${ratio.toFixed(2)} x (${frame(resultsAlone).toFixed(1)} ms alone)`, `${target} x`, ratio <= target);
+        const longest = Math.max(...resultsWithShapes.map((each) => each.longest));
+        report(`${caseName}: longest task`, longest === 0 ? 'below 50 ms' : `${longest.toFixed(0)} ms`, '100 ms', longest <= 100);
       }
     }
   }
 }
 
-/** From the click on an item to its picture, on the page of the host. */
+/** Measures the time from the click on an item to its picture, on the page of the host. */
 async function firstPicture(host: SlideHost, page: Page): Promise<void> {
   const token = host.headers['Girder-Token']!;
-  // Pictures come with the cookie, all else with the header.
+  // Pictures are requested with the cookie, everything else with the header.
   await page.context().addCookies([{ name: 'girderToken', value: token, url: host.url }]);
   await page.goto(host.url);
   await page.evaluate(`localStorage.setItem('token /api/v1', '${token}')`);
@@ -201,7 +201,7 @@ async function firstPicture(host: SlideHost, page: Page): Promise<void> {
     await page.goto(`${host.url}/#folder/${host.folderId}`);
     await page.locator(`a[href^="#item/${host.itemId}"]`).first().waitFor();
     await page.waitForLoadState('networkidle');
-    const took = await page.evaluate<number>(`new Promise((resolve) => {
+    const elapsedMs = await page.evaluate<number>(`new Promise((resolve) => {
       const start = performance.now();
       document.querySelector('a[href^="#item/${host.itemId}"]').click();
       const checkPicture = () => {
@@ -212,17 +212,17 @@ async function firstPicture(host: SlideHost, page: Page): Promise<void> {
       };
       checkPicture();
     })`);
-    times.push(took);
+    times.push(elapsedMs);
   }
-  // The first one warms the server.
-  const took = median(times.slice(1));
-  report('first picture after the click', `${took.toFixed(0)} ms`, '1000 ms', took <= 1000);
+  // The first round warms up the server.
+  const elapsedMs = median(times.slice(1));
+  report('first picture after the click', `${elapsedMs.toFixed(0)} ms`, '1000 ms', elapsedMs <= 1000);
 }
 
 const executablePath = chromiumPath();
 if (executablePath === null) throw new Error('There is no browser.');
 const host = await startSlideHost();
-// Frames are drawn as fast as possible: at a fixed rate all would seem to cost the same.
+// Frames are drawn as fast as possible, because at a fixed rate all cases would seem to cost the same.
 const args = ['--disable-gpu', '--disable-frame-rate-limit', '--disable-gpu-vsync'];
 const browser = await launchChromium(executablePath, args);
 try {

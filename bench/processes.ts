@@ -27,7 +27,7 @@ const { values } = parseArgs({
 });
 const run = promisify(execFile);
 const program = fileURLToPath(new URL('../scripts/start.js', import.meta.url));
-const toReach = 1.8;
+const targetRatio = 1.8;
 
 /** Starts `npm start` with this number of processes. */
 async function start(count: number, uri: string, data: string): Promise<{ url: string; pid: number; stop: () => Promise<void> }> {
@@ -42,14 +42,14 @@ async function start(count: number, uri: string, data: string): Promise<{ url: s
   const url = /^Address +(\S+)\/$/m.exec(text)?.[1];
   if (url === undefined) throw new Error(`The server has not started: ${text}`);
   const stop = async () => {
-    const ended = once(child, 'exit');
+    const exit = once(child, 'exit');
     child.kill('SIGTERM');
-    await ended;
+    await exit;
   };
   return { url, pid: child.pid!, stop };
 }
 
-/** Processor time that a process and those it has started have taken, in hundredths of a second. */
+/** Processor time of a process and of the processes below it, in hundredths of a second. */
 async function ticksOf(pid: number): Promise<number> {
   const processes = new Map<number, { parent: number; ticks: number }>();
   for (const name of await readdir('/proc')) {
@@ -67,14 +67,14 @@ async function ticksOf(pid: number): Promise<number> {
   return sum(pid);
 }
 
-interface Measured {
+interface Measurement {
   /** Answers per second, all successful. */
   rate: number;
   /** Processor time per answer in the processes of the server, in microseconds. */
   cost: number;
 }
 
-async function measure({ url, pid }: { url: string; pid: number }, token: string): Promise<Measured> {
+async function measure({ url, pid }: { url: string; pid: number }, token: string): Promise<Measurement> {
   const before = await ticksOf(pid);
   const words = ['-t', '1', '-c', '32', '-d', `${values.seconds}s`, '-H', `Girder-Token: ${token}`, url];
   const { stdout } = await run('wrk', words);
@@ -89,14 +89,14 @@ async function measure({ url, pid }: { url: string; pid: number }, token: string
 const directory = await mkdtemp(join(tmpdir(), 'bench-processes-'));
 const database = await benchDatabase(directory, values.database === 'embedded' ? 'embedded' : 'durable');
 const counts = [1, Number(values.count)];
-const rounds = new Map<number, Measured[]>(counts.map((count) => [count, []]));
+const rounds = new Map<number, Measurement[]>(counts.map((count) => [count, []]));
 try {
   const uri = new URL(database.uri);
   uri.pathname = `/bench_${process.pid}`;
   const data = join(directory, 'data');
-  const filled = await start(1, uri.href, data);
-  const scene = await prepareScene(filled.url, directory, 1000);
-  await filled.stop();
+  const preparationServer = await start(1, uri.href, data);
+  const scene = await prepareScene(preparationServer.url, directory, 1000);
+  await preparationServer.stop();
   for (let round = 0; round < Number(values.rounds); round += 1) {
     for (const count of counts) {
       const server = await start(count, uri.href, data);
@@ -109,10 +109,10 @@ try {
       }
     }
   }
-  const of = (key: keyof Measured) =>
+  const mediansOf = (key: keyof Measurement) =>
     counts.map((count) => median(rounds.get(count)!.map((each) => each[key]))) as [number, number];
-  const [one, several] = of('rate');
-  const [oneCost, severalCost] = of('cost');
+  const [one, several] = mediansOf('rate');
+  const [oneCost, severalCost] = mediansOf('cost');
   const ratio = (counts[1]! * oneCost) / severalCost;
   console.log(`tiles of the cache, on ${availableParallelism()} processors that wrk and the database use too`);
   console.log(`1 process    ${one.toFixed(0)}/s  ${oneCost.toFixed(0)} µs of processor time a response`);
@@ -120,7 +120,7 @@ try {
     `${counts[1]} processes  ${several.toFixed(0)}/s  ${severalCost.toFixed(0)} µs    ${(several / one).toFixed(2)} × as many responses here`,
   );
   console.log(
-    `on processors of their own ${ratio.toFixed(2)} × (target: ${toReach}; ${ratio >= toReach ? 'reached' : 'NOT REACHED'})`,
+    `on processors of their own ${ratio.toFixed(2)} × (target: ${targetRatio}; ${ratio >= targetRatio ? 'reached' : 'NOT REACHED'})`,
   );
 } finally {
   await database.stop();

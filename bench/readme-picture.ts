@@ -38,17 +38,17 @@ try {
   await page.getByText(nucleiName).first().waitFor();
   await page.getByTestId('scale-bar').waitFor();
   await page.waitForLoadState('networkidle');
-  const keep = async (name: string, picture: Buffer | string) => {
+  const savePicture = async (name: string, picture: Buffer | string) => {
     await sharp(picture).webp({ quality: 74 }).toFile(targetOf(name));
     console.log(targetOf(name));
   };
-  await keep('viewer', await page.screenshot());
+  await savePicture('viewer', await page.screenshot());
   await page.getByRole('button', { name: 'Save this view' }).click();
   await page.getByLabel('Width').fill('800');
   await page.getByLabel('Title').fill('Nuclei by type');
   const download = page.waitForEvent('download');
   await page.getByRole('button', { name: 'Save figure' }).click();
-  await keep('figure', await (await download).path());
+  await savePicture('figure', await (await download).path());
 } finally {
   await browser.close();
   await host.close();

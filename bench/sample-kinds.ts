@@ -1,6 +1,6 @@
 /**
- * Measures pictures of bytes in a process that has handled every type of samples, against a process that has handled only bytes.
- * The compiler makes slow code of loops that process more than four types of arrays.
+ * Measures pictures of bytes before and after the process has handled every other type of samples. The JavaScript compiler makes slow code of
+ * loops that process more than four types of arrays.
  */
 import { halve } from '../src/tilesource/pyramid/halve.js';
 import { createRaster, type SampleType } from '../src/tilesource/raster.js';
@@ -12,7 +12,7 @@ import { styleRaster } from '../src/tilesource/style/render.js';
 import { median, timed } from './support/measure.js';
 
 const target = 2;
-const others: SampleType[] = ['uint16', 'float32', 'int16', 'int8', 'uint32', 'int32', 'float64'];
+const otherTypes: SampleType[] = ['uint16', 'float32', 'int16', 'int8', 'uint32', 'int32', 'float64'];
 const rounds = 15;
 
 const style = (await parseStyle({
@@ -52,7 +52,7 @@ async function measure(dtype: SampleType): Promise<Map<string, number>> {
 
 await measure('uint8');
 const alone = await measure('uint8');
-for (const dtype of others) await measure(dtype);
+for (const dtype of otherTypes) await measure(dtype);
 const after = await measure('uint8');
 for (const [name, ms] of after) {
   const ratio = ms / alone.get(name)!;

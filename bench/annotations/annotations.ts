@@ -1,6 +1,6 @@
 /**
- * Annotations over HTTP, on a reference host in a separate process, against references in the same run:
- * `npm run bench -- annotations [sizes] [durable|embedded]`, sizes such as `10000,100000,1000000`. See docs/benchmarks.md.
+ * Measures annotations over HTTP on a reference host in a separate process, in comparison with references in the same run:
+ * `npm run bench -- annotations [sizes] [durable|embedded]`, with sizes such as `10000,100000,1000000`. See docs/benchmarks.md.
  */
 import { createReadStream } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -16,8 +16,8 @@ import { benchDatabase } from '../support/database.js';
 import { writePolygons } from '../support/polygons.js';
 
 const [sizes = '10000,100000,1000000', kind = 'durable'] = process.argv.slice(3);
-/** Longer documents cannot be parsed as one text. */
-const maxParsed = 1_000_000;
+/** Documents with more elements cannot be parsed as one text. */
+const maxParsedElements = 1_000_000;
 const directory = await mkdtemp(join(tmpdir(), 'bench-annotations-'));
 const dataDirectory = join(directory, 'data');
 const database = await benchDatabase(directory, kind === 'embedded' ? 'embedded' : 'durable');
@@ -60,14 +60,14 @@ async function main(): Promise<void> {
       await restart();
       const bench: Bench = { host, references, ...userAndItem, targets };
       const path = join(directory, `${count}.json`);
-      const isMany = count > maxParsed;
+      const isMany = count > maxParsedElements;
       if (!isMany) await writePolygons(path, count);
       console.log(`\n${count} polygons of 12 points (${database.engine})`);
       // The first body takes half a second longer, because the process compiles its code.
       const query = { itemId: userAndItem.itemId };
       for (let i = 0; i < 3; i += 1) await call(bench, 'POST', '/annotation', { query, body: createReadStream(warmUp) });
       if (isMany) {
-        await measureMany(bench, count, { prepare: (made) => prepareOverlay(bench, made), restart });
+        await measureMany(bench, count, { prepare: (id) => prepareOverlay(bench, id), restart });
         continue;
       }
       const id = await measureCreate(bench, path);

@@ -15,7 +15,7 @@ export function startHost(program: string, uri: string, dataDirectory: string): 
   return startChild(program, [uri, dataDirectory]);
 }
 
-/** Starts the process that everything is compared with. */
+/** Starts the process that makes the reference measurements. */
 export async function startReferences(uri: string): Promise<Child & References> {
   const child = await startChild(pathOf('references.ts'), [uri]);
   return {

@@ -2,7 +2,7 @@ import { Agent, request } from 'node:http';
 import type { Readable, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 
-/** The body and headers that a request sends. */
+/** The query and body of a request, and where its response is written. */
 export interface Sending {
   query?: Readonly<Record<string, string | number>>;
   body?: string | Uint8Array | Readable;
@@ -21,7 +21,7 @@ export interface Received {
   text: string;
 }
 
-const keptBytes = 64 * 1024;
+const maxTextBytes = 64 * 1024;
 const agent = new Agent({ keepAlive: true });
 
 /** Sends one request over a kept connection and receives all of the response. @throws for any status that is not a success. */
@@ -29,29 +29,29 @@ export async function send(method: string, address: string, { query = {}, body, 
   const url = new URL(address);
   for (const [name, value] of Object.entries(query)) url.searchParams.set(name, String(value));
   const start = performance.now();
-  const sent = request(url, { method, agent, headers: token === '' ? {} : { 'Girder-Token': token } });
-  const answered = new Promise<Received>((resolve, reject) => {
-    sent.once('error', reject);
-    sent.once('response', (response) => {
+  const clientRequest = request(url, { method, agent, headers: token === '' ? {} : { 'Girder-Token': token } });
+  const answer = new Promise<Received>((resolve, reject) => {
+    clientRequest.once('error', reject);
+    clientRequest.once('response', (response) => {
       const headMs = performance.now() - start;
       const chunks: Buffer[] = [];
       let bytes = 0;
       response.on('data', (chunk: Buffer) => {
-        if (bytes < keptBytes) chunks.push(chunk);
+        if (bytes < maxTextBytes) chunks.push(chunk);
         bytes += chunk.length;
       });
       if (to !== undefined) pipeline(response, to).catch(reject);
       response.once('error', reject);
       response.once('end', () => {
         const ms = performance.now() - start;
-        const text = Buffer.concat(chunks).toString('latin1').slice(0, keptBytes);
+        const text = Buffer.concat(chunks).toString('latin1').slice(0, maxTextBytes);
         const { statusCode = 0 } = response;
         if (statusCode >= 300) reject(new Error(`${method} ${url.pathname} answered ${statusCode}: ${text}`));
         else resolve({ headMs, ms, bytes, text });
       });
     });
   });
-  if (body === undefined || typeof body === 'string' || body instanceof Uint8Array) sent.end(body);
-  else await Promise.race([pipeline(body, sent), answered]);
-  return answered;
+  if (body === undefined || typeof body === 'string' || body instanceof Uint8Array) clientRequest.end(body);
+  else await Promise.race([pipeline(body, clientRequest), answer]);
+  return answer;
 }

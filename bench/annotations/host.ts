@@ -5,7 +5,7 @@ import { openTestImage } from '../../src/tilesource/sources/test/test-source.js'
 import { slideHeight, slideWidth } from '../support/polygons.js';
 import { serveParent } from '../support/children.js';
 
-/** As large as the slide on which the polygons are. */
+/** Opens large images without pixels, of the size of the slide with the polygons. */
 const blank: TileSourceDefinition = {
   name: 'blank',
   extensions: { default: priorities.manual, blank: priorities.preferred },

@@ -8,7 +8,7 @@ import type { startReferences } from './children.js';
 import { send, type Received, type Sending } from './client.js';
 import type { Targets } from './targets.js';
 
-/** The tools of the following functions. */
+/** The processes and records that the functions of this file use. */
 export interface Bench {
   host: Child;
   references: Awaited<ReturnType<typeof startReferences>>;
@@ -45,7 +45,7 @@ export async function measureCreate(bench: Bench, path: string): Promise<string>
     withCpuMs(host, () => call(bench, 'POST', '/annotation', { query: { itemId }, body: createReadStream(path) }));
   const creations = [await create()];
   while (creations[0]!.ms < 5000 && creations.length < 5) creations.push(await create());
-  const grown = (await host.usage()).maxRss - before.rss;
+  const memoryGrowth = (await host.usage()).maxRss - before.rss;
   const parseMs = await references.parseMs(path);
   const headMs = median(creations.map((received) => received.headMs));
   const ms = median(creations.map((received) => received.ms));
@@ -53,7 +53,7 @@ export async function measureCreate(bench: Bench, path: string): Promise<string>
   const rate = `${megabytes(size)}; JSON.parse ${parseMs.toFixed(0)} ms; ${cpuMs.toFixed(0)} ms of processor time`;
   targets.check('create, until it is visible', headMs / parseMs, 1.5, '×', rate);
   targets.print('create, until all is sent back', `${(ms / parseMs).toFixed(2)} ×`);
-  targets.check('growth of memory', grown / 1e6, 500, 'MB', `${creations.length} created`);
+  targets.check('growth of memory', memoryGrowth / 1e6, 500, 'MB', `${creations.length} created`);
   return idOf(creations.at(-1)!);
 }
 
@@ -64,21 +64,21 @@ export async function measureWholeRead(bench: Bench, id: string, copyPath: strin
   await call(bench, 'GET', `/annotation/${id}`, { to: createWriteStream(copyPath) });
   const pipe = () => send('GET', `${references.url}/file`, { query: { path: copyPath } });
   await pipe();
-  const wholes: (Received & { cpuMs: number })[] = [];
-  const pipes: typeof wholes = [];
+  const wholeReads: (Received & { cpuMs: number })[] = [];
+  const fileReads: typeof wholeReads = [];
   const rounds = (await stat(copyPath)).size > 1e8 ? 3 : 9;
   for (let round = 0; round < rounds; round += 1) {
-    pipes.push(await withCpuMs(references, pipe));
-    wholes.push(await withCpuMs(host, readAll));
+    fileReads.push(await withCpuMs(references, pipe));
+    wholeReads.push(await withCpuMs(host, readAll));
   }
-  const of = (all: typeof wholes, key: 'ms' | 'cpuMs' | 'headMs') => median(all.map((received) => received[key]));
-  const ratio = of(wholes, 'ms') / of(pipes, 'ms');
-  const detail = `${of(wholes, 'ms').toFixed(0)} ms (first byte ${of(wholes, 'headMs').toFixed(0)}, processor ${of(wholes, 'cpuMs').toFixed(0)}), file ${of(pipes, 'ms').toFixed(0)} ms (${of(pipes, 'cpuMs').toFixed(0)})`;
+  const medianOf = (reads: typeof wholeReads, key: 'ms' | 'cpuMs' | 'headMs') => median(reads.map((received) => received[key]));
+  const ratio = medianOf(wholeReads, 'ms') / medianOf(fileReads, 'ms');
+  const detail = `${medianOf(wholeReads, 'ms').toFixed(0)} ms (first byte ${medianOf(wholeReads, 'headMs').toFixed(0)}, processor ${medianOf(wholeReads, 'cpuMs').toFixed(0)}), file ${medianOf(fileReads, 'ms').toFixed(0)} ms (${medianOf(fileReads, 'cpuMs').toFixed(0)})`;
   targets.check('whole read', ratio, 2.5, '× file', detail);
-  return of(wholes, 'ms');
+  return medianOf(wholeReads, 'ms');
 }
 
-/** Regions, renames and changes of one element, against an indexed findOne. */
+/** Measures regions, renames and changes of one element, in comparison with an indexed findOne. */
 export async function measureSmall(bench: Bench, id: string, count: number): Promise<void> {
   const { references, targets } = bench;
   const findMs = await references.findOneMs(id);
@@ -117,12 +117,12 @@ export async function measureMany(
 ): Promise<void> {
   const { itemId, targets } = bench;
   const body = Readable.from(polygonDocument(count));
-  const created = await withCpuMs(bench.host, () => call(bench, 'POST', `/annotation/item/${itemId}`, { body }));
-  const most = (await bench.host.usage()).maxRss;
-  targets.print('create', `${(created.ms / 1000).toFixed(0)} s, ${(created.cpuMs / 1000).toFixed(0)} s of processor time`);
-  targets.check('resident while it is created', most / 1e6, 600, 'MB');
-  const listed = await call(bench, 'GET', '/annotation', { query: { itemId, sort: 'created', sortdir: -1, limit: 1 } });
-  const id = idOf(listed);
+  const creation = await withCpuMs(bench.host, () => call(bench, 'POST', `/annotation/item/${itemId}`, { body }));
+  const { maxRss } = await bench.host.usage();
+  targets.print('create', `${(creation.ms / 1000).toFixed(0)} s, ${(creation.cpuMs / 1000).toFixed(0)} s of processor time`);
+  targets.check('resident while it is created', maxRss / 1e6, 600, 'MB');
+  const listResponse = await call(bench, 'GET', '/annotation', { query: { itemId, sort: 'created', sortdir: -1, limit: 1 } });
+  const id = idOf(listResponse);
   const side = Math.sqrt((viewportElements * slideWidth * slideHeight) / count);
   const random = randomNumbers(11);
   const viewport = () => {
@@ -149,8 +149,8 @@ export async function measureMany(
   const centroids = await withCpuMs(host, () =>
     call({ ...bench, host }, 'GET', `/annotation/${id}`, { query: { centroids: 'true' } }),
   );
-  const again = await call({ ...bench, host }, 'GET', `/annotation/${id}`, { query: { centroids: 'true' } });
-  const detail = `${megabytes(centroids.bytes)}, processor ${centroids.cpuMs.toFixed(0)} ms, again ${again.ms.toFixed(0)} ms`;
+  const repeatedRead = await call({ ...bench, host }, 'GET', `/annotation/${id}`, { query: { centroids: 'true' } });
+  const detail = `${megabytes(centroids.bytes)}, processor ${centroids.cpuMs.toFixed(0)} ms, again ${repeatedRead.ms.toFixed(0)} ms`;
   targets.check('centroids of all', centroids.ms, 5000, 'ms', detail);
 }
 
@@ -172,7 +172,10 @@ async function someElements(bench: Bench, id: string, count: number): Promise<{ 
   return elements;
 }
 
-/** Answers about all elements, and changes of the whole annotation, with their times and memory. @param wholeMs milliseconds of a whole read. */
+/**
+ * Measures the time and memory of requests about all elements, and of changes of the whole annotation.
+ * @param wholeMs milliseconds of a whole read
+ */
 export async function measureLong(bench: Bench, id: string, wholeMs: number): Promise<void> {
   const { host, itemId, targets } = bench;
   const before = await host.usage();
@@ -186,7 +189,7 @@ export async function measureLong(bench: Bench, id: string, wholeMs: number): Pr
     const detail = `${ms.toFixed(0)} ms (processor ${cpuMs.toFixed(0)}${first}), ${megabytes(runs[0]!.bytes)}, resident ${megabytes(resident)}`;
     return { ms, detail };
   };
-  // As for a whole read: the first request of a process compiles its code, and may start a thread.
+  // Each request is repeated, because the first request of a process compiles its code, and may start a thread.
   const read = (path: string, query?: Sending['query']) => ask('GET', path, query, 3);
   const centroids = await read(`/annotation/${id}`, { centroids: 'true' });
   targets.check('centroids of all', centroids.ms, 600, 'ms', centroids.detail);
@@ -201,7 +204,7 @@ export async function measureLong(bench: Bench, id: string, wholeMs: number): Pr
   targets.check('GeoJSON', geojson.ms / wholeMs, 3, '× whole', geojson.detail);
   const parquet = await read(`/annotation/${id}/table.parquet`);
   targets.check('Parquet of all', parquet.ms / geojson.ms, 1, '× GeoJSON', parquet.detail);
-  const others: [string, string, string, Sending['query']?][] = [
+  const otherRequests: [string, string, string, Sending['query']?][] = [
     ['copy, all sent back', 'POST', `/annotation/${id}/copy`, { itemId }],
     ['revert', 'PUT', `/annotation/${id}/history/revert`],
     ['history', 'GET', `/annotation/${id}/history`],
@@ -209,7 +212,13 @@ export async function measureLong(bench: Bench, id: string, wholeMs: number): Pr
     ['annotations of the item', 'GET', `/annotation/item/${itemId}`],
     ['delete', 'DELETE', `/annotation/${id}`],
   ];
-  for (const [what, method, path, query] of others) targets.print(what, (await ask(method, path, query)).detail);
-  const most = (await host.usage()).maxRss;
-  targets.check('growth of memory by all of these', Math.max(0, most - before.rss) / 1e6, 500, 'MB', `peak ${megabytes(most)}`);
+  for (const [name, method, path, query] of otherRequests) targets.print(name, (await ask(method, path, query)).detail);
+  const { maxRss } = await host.usage();
+  targets.check(
+    'growth of memory by all of these',
+    Math.max(0, maxRss - before.rss) / 1e6,
+    500,
+    'MB',
+    `peak ${megabytes(maxRss)}`,
+  );
 }

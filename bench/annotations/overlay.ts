@@ -40,8 +40,8 @@ export async function prepareOverlay(bench: Bench, id: string): Promise<number> 
  */
 export async function measureOverlay(bench: Bench, id: string, restart: () => Promise<Bench['host']>): Promise<void> {
   const { targets } = bench;
-  const firsts: number[] = [];
-  const others: number[] = [];
+  const firstTimes: number[] = [];
+  const otherTimes: number[] = [];
   targets.print(
     'overlay tiles: scale',
     'first of a new process: clock, processor; others: median, worst, processor; vector; PNG bytes',
@@ -54,28 +54,34 @@ export async function measureOverlay(bench: Bench, id: string, restart: () => Pr
       const received = await call({ ...bench, host }, 'GET', `/annotation/${id}/tiles/${kind}/${level}/${x}/${y}`);
       return { ...received, cpuMs: (await host.usage()).cpuMs - before.cpuMs };
     };
-    const [first, ...rest] = places(level);
-    const measured = await tile('zxy', first!);
-    const more: (typeof measured)[] = [];
-    for (const place of rest) more.push(await tile('zxy', place));
+    const [first, ...otherPlaces] = places(level);
+    const firstTile = await tile('zxy', first!);
+    const otherTiles: (typeof firstTile)[] = [];
+    for (const place of otherPlaces) otherTiles.push(await tile('zxy', place));
     const vectors: number[] = [];
     for (const place of places(level)) vectors.push((await tile('mvt', place)).ms);
-    const later = more.map(({ ms }) => ms);
-    firsts.push(measured.ms);
-    others.push(...later);
+    const otherMs = otherTiles.map(({ ms }) => ms);
+    firstTimes.push(firstTile.ms);
+    otherTimes.push(...otherMs);
     const numbers = [
-      measured.ms,
-      measured.cpuMs,
-      median(later),
-      Math.max(...later),
-      median(more.map(({ cpuMs }) => cpuMs)),
+      firstTile.ms,
+      firstTile.cpuMs,
+      median(otherMs),
+      Math.max(...otherMs),
+      median(otherTiles.map(({ cpuMs }) => cpuMs)),
       median(vectors),
     ];
     targets.print(
       `  1:${2 ** (levels - 1 - level)}`,
-      `${numbers.map((number) => (Number.isFinite(number) ? number.toFixed(0) : '-').padStart(6)).join('')} ${String(measured.bytes).padStart(8)}`,
+      `${numbers.map((number) => (Number.isFinite(number) ? number.toFixed(0) : '-').padStart(6)).join('')} ${String(firstTile.bytes).padStart(8)}`,
     );
   }
-  targets.check('overlay tile, first of a process', Math.max(...firsts), maxMsFirst, 'ms', 'the worst of all levels');
-  targets.check('overlay tile, uncached', Math.max(...others.filter(Number.isFinite)), maxMs, 'ms', 'the worst of all levels');
+  targets.check('overlay tile, first of a process', Math.max(...firstTimes), maxMsFirst, 'ms', 'the worst of all levels');
+  targets.check(
+    'overlay tile, uncached',
+    Math.max(...otherTimes.filter(Number.isFinite)),
+    maxMs,
+    'ms',
+    'the worst of all levels',
+  );
 }

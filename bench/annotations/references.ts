@@ -11,9 +11,9 @@ import { serveParent } from '../support/children.js';
 
 /** Requests to this process. */
 export interface References {
-  /** Time of JSON.parse of the text of a file, in milliseconds: the median of several. */
+  /** Time that JSON.parse takes for the text of a file, in milliseconds: the median of several measurements. */
   parseMs(path: string): Promise<number>;
-  /** An annotation by its id, from the database: milliseconds, the median of many. */
+  /** Time to find an annotation by its id in the database, in milliseconds: the median of many measurements. */
   findOneMs(id: string): Promise<number>;
 }
 

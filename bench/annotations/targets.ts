@@ -3,20 +3,20 @@ export class Targets {
   missed = 0;
   count = 0;
 
-  /** @param most the largest value that reaches the target; `unit` is printed after both. */
-  check(what: string, value: number, most: number, unit: string, more = ''): void {
+  /** @param maxValue the largest value that reaches the target. `unit` is printed after both values. */
+  check(name: string, value: number, maxValue: number, unit: string, detail = ''): void {
     this.count += 1;
-    const reached = value <= most;
-    if (!reached) this.missed += 1;
-    const shown = value < 10 ? value.toFixed(2) : value.toFixed(0);
-    const verdict = reached ? 'reached' : 'NOT REACHED';
+    const isReached = value <= maxValue;
+    if (!isReached) this.missed += 1;
+    const valueText = value < 10 ? value.toFixed(2) : value.toFixed(0);
+    const verdict = isReached ? 'reached' : 'NOT REACHED';
     console.log(
-      `  ${what.padEnd(34)} ${`${shown} ${unit}`.padStart(10)}  to reach ${`${most} ${unit}`.padEnd(8)} ${verdict}  ${more}`,
+      `  ${name.padEnd(34)} ${`${valueText} ${unit}`.padStart(10)}  to reach ${`${maxValue} ${unit}`.padEnd(8)} ${verdict}  ${detail}`,
     );
   }
 
-  /** A value without a target. */
-  print(what: string, text: string): void {
-    console.log(`  ${what.padEnd(34)} ${text}`);
+  /** Prints a value without a target. */
+  print(name: string, text: string): void {
+    console.log(`  ${name.padEnd(34)} ${text}`);
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Measures tiles of each format against its library in a loop, the bytes of a large file that its first tile needs, the cost of
- * the thousandth open file, and memory over many requests. docs/benchmarks.md says what the lines mean.
+ * Measures tiles of each format in comparison with the format's library in a loop, how many bytes of a large file the first tile needs, the
+ * cost of the thousandth open file, and memory over many requests. docs/benchmarks.md says what the lines mean.
  */
 import { copyFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -20,9 +20,9 @@ const value = (name: string, usual: number) => {
 const bytes = value('bytes', 2 ** 30);
 const requests = value('requests', 100_000);
 const rounds = value('rounds', 5);
-/** Longest time for the requests. */
+/** Longest time for the requests, in seconds. */
 const seconds = value('seconds', 900);
-/** Measures only memory over many requests. */
+/** `--memory`: measure only memory over many requests. */
 const memoryOnly = process.argv.includes('--memory');
 /** `--only TEXT`: only formats whose name contains the text. */
 const only = process.argv.includes('--only') ? process.argv[process.argv.indexOf('--only') + 1]! : '';
@@ -34,8 +34,8 @@ const concurrency = 4;
 
 const random = (below: number) => Math.floor(Math.random() * below);
 
-/** Counts the bytes that are read of a file. */
-function counted(path: string): { input: SourceInput; read(): number; size(): number } {
+/** Creates an input that counts the bytes that are read from a file. */
+function createCountingInput(path: string): { input: SourceInput; read(): number; size(): number } {
   let [read, size] = [0, 0];
   const input = fileInput(path);
   return {
@@ -67,16 +67,16 @@ function anyTile(source: TileSource): Promise<unknown> {
   return source.readTile({ level: levels - 1, x, y, frame: 0 });
 }
 
-async function speed({ name, source, path, library }: Sample): Promise<void> {
-  const watched = counted(path);
-  const opened = await source.open(watched.input, { temporaryDirectory: directory });
+async function measureSpeed({ name, source, path, library }: Sample): Promise<void> {
+  const countingInput = createCountingInput(path);
+  const opened = await source.open(countingInput.input, { temporaryDirectory: directory });
   try {
     await anyTile(opened);
-    const share = watched.read() / watched.size();
-    const isLarge = watched.size() > bytes / 2;
+    const share = countingInput.read() / countingInput.size();
+    const isLarge = countingInput.size() > bytes / 2;
     const verdict = isLarge ? ` (target: 0.02; ${share < 0.02 ? 'reached' : 'NOT REACHED'})` : '';
     console.log(
-      `${name}: opened, and the first tile: ${megabytes(watched.read())} of ${megabytes(watched.size())}, ${share.toFixed(4)}${verdict}`,
+      `${name}: opened, and the first tile: ${megabytes(countingInput.read())} of ${megabytes(countingInput.size())}, ${share.toFixed(4)}${verdict}`,
     );
     const ours = loop(concurrency, () => anyTile(opened));
     await compare(
@@ -90,19 +90,19 @@ async function speed({ name, source, path, library }: Sample): Promise<void> {
 }
 
 /** Opens a thousand files and keeps them open. */
-async function manyOpen({ name, source }: Sample, paths: readonly string[]): Promise<void> {
+async function measureOpenFiles({ name, source }: Sample, paths: readonly string[]): Promise<void> {
   const opened: TileSource[] = [];
   const times: number[] = [];
   const processor: number[] = [];
   try {
     for (let index = 0; index < openFiles; index += 1) {
       const start = performance.now();
-      const used = process.cpuUsage();
+      const cpuBefore = process.cpuUsage();
       const each = await source.open(fileInput(paths[index % paths.length]!), { temporaryDirectory: directory });
       opened.push(each);
       await anyTile(each);
       times.push(performance.now() - start);
-      const { user, system } = process.cpuUsage(used);
+      const { user, system } = process.cpuUsage(cpuBefore);
       processor.push(user + system);
     }
     const ends = (values: readonly number[]) => [median(values.slice(10, 110)), median(values.slice(-100))] as const;
@@ -118,14 +118,14 @@ async function manyOpen({ name, source }: Sample, paths: readonly string[]): Pro
   }
 }
 
-async function copies(path: string, count: number): Promise<string[]> {
+async function makeCopies(path: string, count: number): Promise<string[]> {
   const names = Array.from({ length: count }, (_, index) => join(directory, `${index}-${basename(path)}`));
   await Promise.all(names.map((name) => copyFile(path, name)));
   return names;
 }
 
 /** Leaves out formats that need a package that is not installed, and prints a message. */
-async function filesThatOpen(files: readonly Openable[]): Promise<Openable[]> {
+async function selectOpenable(files: readonly Openable[]): Promise<Openable[]> {
   const missing = new Set<string>();
   for (const [index, { name, open }] of files.entries()) {
     if (files[index - 1]?.name === name) continue;
@@ -141,18 +141,18 @@ async function filesThatOpen(files: readonly Openable[]): Promise<Openable[]> {
 
 const directory = await mkdtemp(join(tmpdir(), 'bench-formats-'));
 try {
-  if (!memoryOnly) for await (const sample of samples(directory, bytes, only)) await speed(sample);
+  if (!memoryOnly) for await (const sample of samples(directory, bytes, only)) await measureSpeed(sample);
   // These files are smaller, because only their number matters.
   const files: Openable[] = [];
   for await (const sample of samples(directory, 2 ** 20, only)) {
-    const paths = await copies(sample.path, filesOfFormat);
+    const paths = await makeCopies(sample.path, filesOfFormat);
     const { name, source } = sample;
-    if (!memoryOnly && sample.isVariant !== true) await manyOpen(sample, paths);
+    if (!memoryOnly && sample.isVariant !== true) await measureOpenFiles(sample, paths);
     for (const path of paths) files.push({ name, open: () => source.open(fileInput(path), { temporaryDirectory: directory }) });
   }
   for await (const image of smallImages(directory, filesOfFormat)) if (image.name.includes(only)) files.push(image);
   console.log(`MALLOC_ARENA_MAX is ${process.env.MALLOC_ARENA_MAX ?? 'not set; docs/operations.md says why it should be 2'}`);
-  await memoryOverRequests(await filesThatOpen(files), { requests, seconds, concurrency }, anyTile);
+  await memoryOverRequests(await selectOpenable(files), { requests, seconds, concurrency }, anyTile);
 } finally {
   await rm(directory, { recursive: true, force: true });
 }

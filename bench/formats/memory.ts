@@ -8,7 +8,7 @@ import type { Openable } from './pictures.js';
 /** How many times the memory is measured. */
 const measurementCount = 20;
 
-/** Resident bytes of this process and of those that it has started, as far as Linux reports them. */
+/** Resident bytes of this process and of its child processes, as far as Linux reports them. */
 async function resident(): Promise<number> {
   const children = await readFile(`/proc/self/task/${process.pid}/children`, 'latin1').catch(() => '');
   const pages = await Promise.all(
@@ -34,9 +34,9 @@ export async function memoryOverRequests(
   });
   const residentBytes: number[] = [];
   const counts = new Map<string, number>();
-  let left = limits.requests;
+  let requestsLeft = limits.requests;
   const requestTile = async () => {
-    left -= 1;
+    requestsLeft -= 1;
     const index = Math.floor(Math.random() * files.length);
     const { name, open } = files[index]!;
     await cache.use(String(index), open, anyTile);
@@ -44,14 +44,14 @@ export async function memoryOverRequests(
   };
   for (let measurement = 1; measurement <= measurementCount; measurement += 1) {
     const remaining = Math.round(limits.requests * (1 - measurement / measurementCount));
-    await repeat(limits.concurrency, requestTile, limits.seconds / measurementCount, () => left <= remaining);
+    await repeat(limits.concurrency, requestTile, limits.seconds / measurementCount, () => requestsLeft <= remaining);
     residentBytes.push(await resident());
   }
   await cache.clear();
   const [early, late] = [median(residentBytes.slice(2, 7)), median(residentBytes.slice(-5))];
-  const done = [...counts.values()].reduce((sum, count) => sum + count, 0);
+  const requestCount = [...counts.values()].reduce((sum, count) => sum + count, 0);
   console.log(
-    `${done} requests on ${files.length} files of ${counts.size} formats: ${megabytes(early)} resident after a quarter, ${megabytes(late)} at the end` +
+    `${requestCount} requests on ${files.length} files of ${counts.size} formats: ${megabytes(early)} resident after a quarter, ${megabytes(late)} at the end` +
       ` (target: 50 MB more; ${late - early < 50e6 ? 'reached' : 'NOT REACHED'})`,
   );
   console.log(`MB at each twentieth: ${residentBytes.map((bytes) => (bytes / 1e6).toFixed(0)).join(' ')}`);

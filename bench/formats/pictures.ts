@@ -1,4 +1,4 @@
-/** Small images of the formats for which no large files are written here, for the measurement of memory. */
+/** Small images of the formats that `samples.ts` does not write, for the measurement of memory. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import sharp from 'sharp';
@@ -23,7 +23,7 @@ const side = 512;
 const data = Buffer.from(Uint8Array.from({ length: side * side * 3 }, (_, at) => (at * 7 + (at >> 9) * 3) % 251));
 const picture = () => sharp(data, { raw: { width: side, height: side, channels: 3 } });
 
-function ico(png: Buffer): Buffer {
+function createIco(png: Buffer): Buffer {
   const head = Buffer.alloc(22);
   head.writeUInt16LE(1, 2);
   head.writeUInt16LE(1, 4);
@@ -40,13 +40,13 @@ export async function* smallImages(folder: string, count: number): AsyncGenerato
     picture().jpeg().toBuffer(),
     picture().tiff({ tile: true, tileWidth: 256, tileHeight: 256, compression: 'jpeg' }).toBuffer(),
   ]);
-  const small = await picture().resize(256, 256).png().toBuffer();
+  const smallPng = await picture().resize(256, 256).png().toBuffer();
   const kinds: [name: string, source: TileSourceDefinition, extension: string, bytes: Uint8Array][] = [
     ['PNG', sharpSource, 'png', png],
     ['JPEG', sharpSource, 'jpg', jpeg],
     ['WebP', sharpSource, 'webp', await picture().webp().toBuffer()],
     ['GIF', sharpSource, 'gif', await picture().gif({ effort: 1 }).toBuffer()],
-    ['ICO', icoSource, 'ico', ico(small)],
+    ['ICO', icoSource, 'ico', createIco(smallPng)],
     ['PCX', pcxSource, 'pcx', writePcx({ width: side, height: side }, data)],
     ['OpenSlide, tiles of a TIFF', openSlideSource, 'svs', tiff],
   ];

@@ -1,4 +1,4 @@
-/** Large files of each format, made of one picture of tissue-like noise that is repeated. */
+/** Large files of each format. Each file repeats one picture of tissue-like noise. */
 import { createRequire } from 'node:module';
 import { open, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ import { writeCzi } from '../../test/support/writers/czi-writer.js';
 import { writeDicom } from '../../test/support/writers/dicom-writer.js';
 import { writeZip } from '../../test/support/writers/zip-writer.js';
 
-/** A file of some format, and what its library does for a tile. */
+/** A file of a format, and the work of the format's library for one tile. */
 export interface Sample {
   name: string;
   source: TileSourceDefinition;
@@ -32,7 +32,7 @@ export interface Sample {
 
 const side = 512;
 
-/** Samples that look like tissue, so that their JPEG has a usual length. */
+/** Pixels that look like tissue, so that their JPEG has a usual length. */
 function noise(bands: 1 | 3): Buffer {
   const data = Buffer.alloc(side * side * bands);
   for (let at = 0; at < data.length; at += 1) {
@@ -49,11 +49,11 @@ const jpeg = await sharp(color, { raw: { width: side, height: side, channels: 3 
   .toBuffer();
 const decodeJpeg = () => sharp(jpeg).raw().toBuffer();
 
-/** Number of tiles across an image that has this number of tiles, or a few more. */
-const across = (tiles: number) => Math.max(2, Math.ceil(Math.sqrt(tiles)));
+/** Number of tiles across a square image with at least this number of tiles. */
+const tilesAcross = (tiles: number) => Math.max(2, Math.ceil(Math.sqrt(tiles)));
 
-async function tiff(path: string, bytes: number): Promise<void> {
-  const columns = across(bytes / jpeg.length);
+async function writeTiff(path: string, bytes: number): Promise<void> {
+  const columns = tilesAcross(bytes / jpeg.length);
   const file = await open(path, 'wx+');
   const container = new TiffContainer(file);
   const level = createLevel({ width: columns * side, height: columns * side }, side);
@@ -68,16 +68,16 @@ async function tiff(path: string, bytes: number): Promise<void> {
   await file.close();
 }
 
-async function dicom(path: string, bytes: number): Promise<void> {
-  const columns = across(bytes / jpeg.length);
+async function writeDicomFile(path: string, bytes: number): Promise<void> {
+  const columns = tilesAcross(bytes / jpeg.length);
   const frames = Array.from({ length: columns ** 2 }, () => jpeg);
   const form = { transferSyntax: '1.2.840.10008.1.2.4.50', photometric: 'YBR_FULL_422', samples: 3, bits: 8 };
   const matrix = { columns: columns * side, rows: columns * side };
   await writeFile(path, writeDicom({ ...form, rows: side, columns: side, frames, matrix }).file);
 }
 
-async function czi(path: string, bytes: number): Promise<void> {
-  const columns = across(bytes / jpeg.length);
+async function writeCziFile(path: string, bytes: number): Promise<void> {
+  const columns = tilesAcross(bytes / jpeg.length);
   const blocks = Array.from({ length: columns ** 2 }, (_, M) => ({
     axes: { C: 0, M },
     left: (M % columns) * side,
@@ -93,8 +93,8 @@ async function czi(path: string, bytes: number): Promise<void> {
 
 const chunk = gzipSync(gray, { level: 5 });
 
-async function zarr(path: string, bytes: number): Promise<void> {
-  const columns = across(bytes / chunk.length);
+async function writeZarr(path: string, bytes: number): Promise<void> {
+  const columns = tilesAcross(bytes / chunk.length);
   const axes = ['y', 'x'].map((name) => ({ name, type: 'space' }));
   const datasets = [{ path: '0', coordinateTransformations: [{ type: 'scale', scale: [1, 1] }] }];
   const shape = { shape: [columns * side, columns * side], chunks: [side, side], dtype: '|u1', order: 'C', fill_value: 0 };
@@ -113,8 +113,8 @@ async function zarr(path: string, bytes: number): Promise<void> {
   await writeFile(path, writeZip(files).file);
 }
 
-async function deepZoom(path: string, bytes: number): Promise<void> {
-  const columns = across(bytes / jpeg.length);
+async function writeDeepZoom(path: string, bytes: number): Promise<void> {
+  const columns = tilesAcross(bytes / jpeg.length);
   const width = columns * side;
   const size = `<Size Width="${width}" Height="${width}"/>`;
   const files: Record<string, Uint8Array | string> = {
@@ -160,7 +160,7 @@ const rowHeaders: Readonly<Record<string, (width: number) => Buffer>> = {
   },
 };
 
-async function rows(path: string, bytes: number, head: (width: number) => Buffer): Promise<void> {
+async function writeRows(path: string, bytes: number, head: (width: number) => Buffer): Promise<void> {
   const width = Math.ceil(Math.sqrt(bytes / 3) / 4) * 4;
   await writeFile(path, head(width));
   await truncate(path, Math.ceil((head(width).length + width * width * 3) / 2880) * 2880);
@@ -177,16 +177,16 @@ interface J2kCodec {
 
 const require = createRequire(import.meta.url);
 const loadEncoder = require('@cornerstonejs/codec-openjpeg') as (options: object) => Promise<{ J2KEncoder: new () => J2kCodec }>;
-/** This build of the decoder is ten times as fast as the one in the full package. */
+/** This build of the decoder is ten times as fast as the decoder in the full package. */
 const loadDecoder = require('@cornerstonejs/codec-openjpeg/decodewasmjs') as (
   options: object,
 ) => Promise<{ J2KDecoder: new () => J2kCodec }>;
 
 /**
- * Writes a code stream of many tiles, which are copies of one tile made by the library, each with its own number. @returns a function
+ * Writes a code stream of many tiles, which are copies of one tile that the library made, with different tile numbers. @returns a function
  * that decodes one tile.
  */
-async function jpeg2000(path: string, fileBytes: number): Promise<() => void> {
+async function writeJpeg2000(path: string, fileBytes: number): Promise<() => void> {
   const { J2KEncoder } = await loadEncoder({ print() {}, printErr() {} });
   const wasmBinary = await readFile(require.resolve('@cornerstonejs/codec-openjpeg/decodewasm'));
   const { J2KDecoder } = await loadDecoder({ wasmBinary, print() {}, printErr() {} });
@@ -198,7 +198,7 @@ async function jpeg2000(path: string, fileBytes: number): Promise<() => void> {
   let start = 2;
   while (bytes.readUInt16BE(start) !== 0xff_90) start += 2 + bytes.readUInt16BE(start + 2);
   const length = bytes.readUInt32BE(start + 6) || bytes.length - 2 - start;
-  const columns = across(fileBytes / length);
+  const columns = tilesAcross(fileBytes / length);
   const head = Buffer.from(bytes.subarray(0, start));
   const size = head.indexOf(Buffer.of(0xff, 0x51));
   for (const at of [6, 10]) head.writeUInt32BE(columns * side, size + at);
@@ -222,12 +222,12 @@ async function jpeg2000(path: string, fileBytes: number): Promise<() => void> {
 }
 
 /**
- * Writes a file of each format, one after the other. Each is removed before the next one is written.
+ * Writes a file of each format, one after the other. Each file is removed before the next file is written.
  *
  * @param only a part of the names of the samples to write.
  */
 export async function* samples(folder: string, bytes: number, only = ''): AsyncGenerator<Sample> {
-  const plain = async (path: string) => {
+  const openRowReader = async (path: string) => {
     const file = await open(path);
     const row = Buffer.alloc(side * 3);
     // Reads as many rows as a tile has, each at its position.
@@ -244,11 +244,11 @@ export async function* samples(folder: string, bytes: number, only = ''): AsyncG
     write: (path: string, bytes: number) => Promise<void>,
     library: () => unknown,
   ][] = [
-    ['TIFF, JPEG tiles', tiffSource, 'a.tif', tiff, decodeJpeg],
-    ['DICOM, JPEG frames', dicomSource, 'a.dcm', dicom, decodeJpeg],
-    ['CZI, JPEG blocks', cziSource, 'a.czi', czi, decodeJpeg],
-    ['OME-Zarr, gzip chunks', zarrSource, 'a.zarr.zip', zarr, () => gunzipSync(chunk)],
-    ['Deep Zoom, JPEG tiles', deepZoomSource, 'a.zip', deepZoom, decodeJpeg],
+    ['TIFF, JPEG tiles', tiffSource, 'a.tif', writeTiff, decodeJpeg],
+    ['DICOM, JPEG frames', dicomSource, 'a.dcm', writeDicomFile, decodeJpeg],
+    ['CZI, JPEG blocks', cziSource, 'a.czi', writeCziFile, decodeJpeg],
+    ['OME-Zarr, gzip chunks', zarrSource, 'a.zarr.zip', writeZarr, () => gunzipSync(chunk)],
+    ['Deep Zoom, JPEG tiles', deepZoomSource, 'a.zip', writeDeepZoom, decodeJpeg],
   ];
   for (const [name, source, file, write, library] of kinds) {
     if (!name.includes(only)) continue;
@@ -261,16 +261,16 @@ export async function* samples(folder: string, bytes: number, only = ''): AsyncG
     const name = `${extension === 'ppm' ? 'Netpbm' : extension.toUpperCase()}, rows`;
     if (!name.includes(only)) continue;
     const path = join(folder, `a.${extension}`);
-    await rows(path, bytes, head);
-    const read = await plain(path);
-    yield { name, source: scanlinesSource, path, library: read.read, isVariant: extension !== 'ppm' };
-    await read.close();
+    await writeRows(path, bytes, head);
+    const rowReader = await openRowReader(path);
+    yield { name, source: scanlinesSource, path, library: rowReader.read, isVariant: extension !== 'ppm' };
+    await rowReader.close();
     await rm(path);
   }
   const name = 'JPEG 2000, tiles';
   if (!name.includes(only)) return;
   const path = join(folder, 'a.j2k');
-  const library = await jpeg2000(path, bytes);
+  const library = await writeJpeg2000(path, bytes);
   yield { name, source: jpeg2000Source, path, library };
   await rm(path);
 }

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { KillableServer } from './killable-server.js';
 
-/** It is unknown whether a request was carried out: there was no response, or the response does not say so. */
+/** Thrown if it is unknown whether a request was carried out, because there was no response, or the response does not say so. */
 export class Unanswered extends Error {}
 
 export interface Reply {
@@ -15,8 +15,8 @@ type Query = Readonly<Record<string, string | number | boolean>>;
 
 /** Sends requests to a server that may be killed at any moment, with one token. */
 export class Caller {
-  /** Requests without a response. */
-  unanswered = 0;
+  /** Number of requests without a response. */
+  unansweredCount = 0;
 
   constructor(
     private readonly server: KillableServer,
@@ -26,7 +26,7 @@ export class Caller {
   /**
    * Returns the response of the server, whatever its status.
    *
-   * @throws Unanswered if there is none, or an error because of the database or a queue.
+   * @throws Unanswered if there is no response, or if it is an error because of the database or a queue.
    */
   async send(method: string, path: string, query: Query = {}, body?: Uint8Array | string): Promise<Reply> {
     const url = new URL(`${await this.server.address()}/api/v1${path}`);
@@ -48,12 +48,12 @@ export class Caller {
         json: isJson ? (JSON.parse(bytes.toString()) as Reply['json']) : (null as never),
       };
     } catch (cause) {
-      this.unanswered += 1;
+      this.unansweredCount += 1;
       await pause(20);
       throw new Unanswered(`${method} ${path}`, { cause });
     }
     if (reply.status !== 503) return reply;
-    this.unanswered += 1;
+    this.unansweredCount += 1;
     await pause(300);
     throw new Unanswered(`${method} ${path}: 503`);
   }
@@ -65,7 +65,7 @@ export class Caller {
     throw new Error(`${method} ${path} answered ${status}: ${bytes.toString('utf8', 0, 300)}`);
   }
 
-  /** Repeats a request, which changes nothing, until it is answered. */
+  /** Repeats a GET request until it is answered. */
   async get(path: string, query: Query = {}): Promise<Reply> {
     for (;;) {
       try {

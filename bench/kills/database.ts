@@ -11,21 +11,22 @@ export class StableAddress {
 
   readonly #server = createServer((socket) => {
     const upstream = connect(Number(this.#target.port), this.#target.hostname);
-    for (const [one, other] of [
+    for (const [from, to] of [
       [socket, upstream],
       [upstream, socket],
     ] as const) {
-      this.#sockets.add(one);
-      one.on('error', () => other.destroy());
-      one.on('close', () => {
-        this.#sockets.delete(one);
-        other.destroy();
+      this.#sockets.add(from);
+      from.on('error', () => to.destroy());
+      from.on('close', () => {
+        this.#sockets.delete(from);
+        to.destroy();
       });
-      one.pipe(other);
+      from.pipe(to);
     }
   });
 
-  static async before(uri: string): Promise<StableAddress> {
+  /** Creates a stable address for the server at `uri`. */
+  static async create(uri: string): Promise<StableAddress> {
     const address = new StableAddress(new URL(uri));
     await new Promise<void>((resolve) => address.#server.listen(0, '127.0.0.1', resolve));
     return address;

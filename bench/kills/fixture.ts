@@ -14,16 +14,16 @@ export async function prepareFixture(parts: { caller: Caller; server: KillableSe
   const { _id: userId, authToken } = await caller.request('POST', '/user', person);
   caller.token = (authToken as { token: string }).token;
   const { _id: collection } = await caller.request('POST', '/collection', { name: 'bench' });
-  const folder = async (name: string, parentType = 'collection', parentId = collection) =>
+  const createFolder = async (name: string, parentType = 'collection', parentId = collection) =>
     (await caller.request('POST', '/folder', { parentType, parentId, name }))._id;
   const [uploads, configurations, pictures, top] = [
-    await folder('uploads'),
-    await folder('configurations'),
-    await folder('pictures'),
-    await folder('tree'),
+    await createFolder('uploads'),
+    await createFolder('configurations'),
+    await createFolder('pictures'),
+    await createFolder('tree'),
   ];
-  const inner = await folder('inner', 'folder', top);
-  const tree = [top, inner, await folder('innermost', 'folder', inner)];
+  const inner = await createFolder('inner', 'folder', top);
+  const tree = [top, inner, await createFolder('innermost', 'folder', inner)];
   const background = { r: 180, g: 120, b: 160 };
   const picture = await sharp({ create: { width: side, height: side, channels: 3, background } })
     .tiff({ tile: true, pyramid: true, compression: 'jpeg' })
@@ -36,7 +36,9 @@ export async function prepareFixture(parts: { caller: Caller; server: KillableSe
   const elements = Array.from({ length: elementCount }, (_, x) => ({ type: 'point', center: [x, x, 0], lineWidth: 1 }));
   const body = JSON.stringify({ name: 'edited', elements });
   const { _id: annotation } = await caller.request('POST', '/annotation', { itemId: images[0]! }, body);
-  const stored = (await caller.request('GET', `/annotation/${annotation}`)).annotation as { elements: { id: string }[] };
-  const elementIds = stored.elements.map(({ id }) => id);
+  const storedAnnotation = (await caller.request('GET', `/annotation/${annotation}`)).annotation as {
+    elements: { id: string }[];
+  };
+  const elementIds = storedAnnotation.elements.map(({ id }) => id);
   return { ...parts, userId, uploads, configurations, tree, images, annotation, elementIds };
 }

@@ -3,8 +3,8 @@ import { EventEmitter, once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** Counts of what a process has swept or recovered. */
-export interface Swept {
+/** An event that reports what a process has swept or recovered. */
+export interface SweepEvent {
   event: string;
   why?: string;
   [field: string]: unknown;
@@ -16,14 +16,14 @@ const maxStarts = 10;
 /** A process that is killed and started again and again. */
 export class KillableServer {
   #child: ChildProcess | null = null;
-  #up: Promise<string> = Promise.reject(new Error('It was never started.'));
-  /** When it, and the database that it needs, were last ready, by `performance.now()`. */
+  #addressPromise: Promise<string> = Promise.reject(new Error('It was never started.'));
+  /** When the process and its database were last ready, by `performance.now()`. */
   upSince = 0;
   /** Milliseconds from each start to its address. */
   readonly startMs: number[] = [];
-  readonly swept: Swept[] = [];
-  /** How often it gave up at its start, for example because the database did not answer in time. */
-  gaveUp = 0;
+  readonly sweepEvents: SweepEvent[] = [];
+  /** How often the process gave up at its start, for example because the database did not answer in time. */
+  gaveUpCount = 0;
 
   constructor(
     private readonly program: string,
@@ -31,21 +31,21 @@ export class KillableServer {
     private readonly env: Readonly<Record<string, string>>,
     private readonly errorDescriptor: number,
   ) {
-    this.#up.catch(() => undefined);
+    this.#addressPromise.catch(() => undefined);
   }
 
-  /** Resolves with its address as soon as it has one again. */
+  /** Resolves with the address of the process as soon as it has an address again. */
   async address(): Promise<string> {
     for (;;) {
-      const waited = this.#up;
+      const addressPromise = this.#addressPromise;
       // A process that gave up is started again.
-      const address = await waited.catch(() => pause(100).then(() => null));
-      if (waited === this.#up && address !== null) return address;
+      const address = await addressPromise.catch(() => pause(100).then(() => null));
+      if (addressPromise === this.#addressPromise && address !== null) return address;
     }
   }
 
   start(): Promise<string> {
-    const started = performance.now();
+    const startedMs = performance.now();
     const child = spawn(process.execPath, [this.program, ...this.words], {
       env: { ...process.env, ...this.env },
       stdio: ['ignore', 'pipe', this.errorDescriptor],
@@ -54,49 +54,49 @@ export class KillableServer {
     const events = new EventEmitter();
     createInterface(child.stdout!).on('line', (line) => {
       if (line.startsWith('address ')) events.emit('address', line.slice(8));
-      else this.swept.push(JSON.parse(line) as Swept);
+      else this.sweepEvents.push(JSON.parse(line) as SweepEvent);
     });
-    const ended = once(child, 'exit').then(([code]) => Promise.reject(new Error(`The process has ended with ${String(code)}.`)));
-    ended.catch(() => undefined);
-    this.#up = Promise.race([once(events, 'address').then(([address]) => String(address)), ended]).then((address) => {
+    const exit = once(child, 'exit').then(([code]) => Promise.reject(new Error(`The process has ended with ${String(code)}.`)));
+    exit.catch(() => undefined);
+    this.#addressPromise = Promise.race([once(events, 'address').then(([address]) => String(address)), exit]).then((address) => {
       this.upSince = performance.now();
-      this.startMs.push(this.upSince - started);
+      this.startMs.push(this.upSince - startedMs);
       return address;
     });
-    this.#up.catch(() => undefined);
-    return this.#up;
+    this.#addressPromise.catch(() => undefined);
+    return this.#addressPromise;
   }
 
-  /** Starts it, and again when it gives up, as a process manager does. */
+  /** Starts the process, and starts it again if it gives up, as a process manager does. */
   async #startAsSupervised(): Promise<string> {
-    for (let tries = 1; ; tries += 1) {
+    for (let attempt = 1; ; attempt += 1) {
       try {
         return await this.start();
       } catch (error) {
-        if (tries === maxStarts) throw error;
-        this.gaveUp += 1;
+        if (attempt === maxStarts) throw error;
+        this.gaveUpCount += 1;
       }
     }
   }
 
-  /** Kills it, and starts another one. */
+  /** Kills the process, and starts another one. */
   async killAndStart(): Promise<void> {
     const child = this.#child!;
-    const ended = once(child, 'exit');
+    const exit = once(child, 'exit');
     // From here on, requests for the address wait for the next process.
-    const next = ended.then(() => this.#startAsSupervised());
-    this.#up = next;
+    const next = exit.then(() => this.#startAsSupervised());
+    this.#addressPromise = next;
     next.catch(() => undefined);
     child.kill('SIGKILL');
     await next;
   }
 
-  /** Ends it without starting another one. */
+  /** Kills the process without starting another one. */
   async end(): Promise<void> {
     const child = this.#child;
     if (child === null || child.exitCode !== null || child.signalCode !== null) return;
-    const ended = once(child, 'exit');
+    const exit = once(child, 'exit');
     child.kill('SIGKILL');
-    await ended;
+    await exit;
   }
 }

@@ -1,5 +1,5 @@
 /**
- * A server, its worker and its database are killed at random moments while clients write:
+ * Kills a server, its worker and its database at random moments while clients write:
  * `npm run bench -- kills [--kills 100] [--seed 1] [--database durable|embedded] [--minutes 10] [--log FILE]`. See docs/benchmarks.md.
  */
 import { copyFile, mkdir, mkdtemp, open, rm } from 'node:fs/promises';
@@ -48,11 +48,11 @@ const random = new Random(Number(values.seed));
 const workerEvery = 5;
 const databaseEvery = 20;
 /** Maximum time between the start of a process and its end, in milliseconds. */
-const longestLife = 2500;
+const maxLifeMs = 2500;
 /** Target for the time until a client can continue an upload after the server is up, in milliseconds. */
 const resumeTargetMs = 5000;
 
-function writersOn(fixture: Fixture): Writer[] {
+function createWriters(fixture: Fixture): Writer[] {
   const makeMany = <T>(count: number, make: (index: number) => T) => Array.from({ length: count }, (_, index) => make(index));
   const uploaders = makeMany(3, (index) => new Uploader(fixture, index));
   return [
@@ -67,7 +67,7 @@ function writersOn(fixture: Fixture): Writer[] {
   ];
 }
 
-async function write(writer: Writer, isOver: () => boolean): Promise<void> {
+async function writeRepeatedly(writer: Writer, isOver: () => boolean): Promise<void> {
   while (!isOver()) {
     try {
       await writer.write();
@@ -78,10 +78,7 @@ async function write(writer: Writer, isOver: () => boolean): Promise<void> {
   }
 }
 
-function report(
-  writers: readonly Writer[],
-  result: { killed: Record<string, number>; server: KillableServer; orphans: Record<string, number> },
-) {
+function report(writers: readonly Writer[], result: { server: KillableServer; orphans: Record<string, number> }) {
   const targets = new Targets();
   for (const kind of new Set(writers.map((writer) => writer.kind))) {
     const ofKind = writers.filter((writer) => writer.kind === kind);
@@ -103,14 +100,14 @@ function report(
   const starts = result.server.startMs.toSorted((a, b) => a - b);
   targets.print(
     'server up again',
-    `median ${(starts[starts.length >> 1] ?? 0).toFixed(0)} ms, longest ${(starts.at(-1) ?? 0).toFixed(0)} ms; gave up ${result.server.gaveUp} times`,
+    `median ${(starts[starts.length >> 1] ?? 0).toFixed(0)} ms, longest ${(starts.at(-1) ?? 0).toFixed(0)} ms; gave up ${result.server.gaveUpCount} times`,
   );
   console.log(`\n${targets.count - targets.missed} of ${targets.count} targets reached`);
 }
 
 const directory = await mkdtemp(join(tmpdir(), 'bench-kills-'));
 const database = await benchDatabase(directory, values.database === 'embedded' ? 'embedded' : 'durable');
-const address = await StableAddress.before(database.uri);
+const address = await StableAddress.create(database.uri);
 const program = await buildProgram('bench/kills/host');
 const log = await open(join(directory, 'log'), 'w');
 const temporary = join(directory, 'temporary');
@@ -125,13 +122,13 @@ async function main(): Promise<void> {
   await worker!.start();
   const caller = new Caller(server!);
   const fixture = await prepareFixture({ caller, server: server!, random });
-  const writers = writersOn(fixture);
+  const writers = createWriters(fixture);
   const deadline = performance.now() + Number(values.minutes) * 60_000;
   const killed: Record<string, number> = { server: 0, worker: 0, database: 0 };
   let isOver = false;
-  const writing = writers.map((writer) => write(writer, () => isOver));
+  const writing = writers.map((writer) => writeRepeatedly(writer, () => isOver));
   for (let count = 1; count <= kills && performance.now() < deadline; count += 1) {
-    await pause(random.between(20, longestLife));
+    await pause(random.between(20, maxLifeMs));
     if (count % databaseEvery === 0 && database.killAndStart !== undefined) {
       address.moveTo(await database.killAndStart());
       server!.upSince = performance.now();
@@ -147,12 +144,12 @@ async function main(): Promise<void> {
   isOver = true;
   await Promise.all(writing);
   for (const writer of writers) await writer.verify();
-  // The next processes have swept what the last kill left behind. All writers check their data once more.
-  server!.swept.length = 0;
+  // The next server sweeps what the last kill left behind. All writers check their data once more.
+  server!.sweepEvents.length = 0;
   await worker!.end();
   await server!.killAndStart();
   for (const writer of writers) await writer.verify();
-  const events = () => server!.swept.map(({ event }) => event);
+  const events = () => server!.sweepEvents.map(({ event }) => event);
   const sweepDeadline = performance.now() + 60_000;
   while (!(events().includes('Sweep:Done') && events().includes('Host:Swept')) && performance.now() < sweepDeadline)
     await pause(100);
@@ -161,9 +158,9 @@ async function main(): Promise<void> {
   await connection.close();
   const counts = Object.entries(killed).map(([what, times]) => `${what} ${times} times`);
   console.log(
-    `\nKilled with seed ${values.seed} on ${database.engine}: ${counts.join(', ')}; ${caller.unanswered} requests without a response\n`,
+    `\nKilled with seed ${values.seed} on ${database.engine}: ${counts.join(', ')}; ${caller.unansweredCount} requests without a response\n`,
   );
-  report(writers, { killed, server: server!, orphans });
+  report(writers, { server: server!, orphans });
 }
 
 try {

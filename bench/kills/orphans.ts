@@ -11,15 +11,17 @@ export async function countOrphans(database: Connection, dataDirectory: string):
   const ids = async (collection: string, field = '_id', filter = {}): Promise<Ids> =>
     new Set((await database.collection(collection).distinct(field, filter)).map(String));
   const prefixed = (name: string) => `large_image_${name}`;
-  const countMissing = (all: Iterable<string>, known: Ids) => [...all].filter((id) => !known.has(id)).length;
+  const countMissing = (candidates: Iterable<string>, knownIds: Ids) => [...candidates].filter((id) => !knownIds.has(id)).length;
   const [keys, uploads, items, files] = [
     await ids('file', 'storage.key'),
     await ids('upload'),
     await ids('item'),
     await ids('file'),
   ];
-  const onDisk = (await readdir(join(dataDirectory, 'files'), { recursive: true })).flatMap((path) => path.split('/')[1] ?? []);
-  const partial = await readdir(join(dataDirectory, 'uploads'));
+  const storedKeys = (await readdir(join(dataDirectory, 'files'), { recursive: true })).flatMap(
+    (path) => path.split('/')[1] ?? [],
+  );
+  const partialUploads = await readdir(join(dataDirectory, 'uploads'));
   const families = new Set([
     ...(await ids(prefixed('annotation'), 'elements.family')),
     ...(await ids(prefixed('annotation_version'), 'elements.family')),
@@ -31,9 +33,9 @@ export async function countOrphans(database: Connection, dataDirectory: string):
   const marks = { largeImageConversionId: { $ne: null } };
   const count = (name: string, filter = {}) => database.collection(name).countDocuments(filter);
   return {
-    'bytes without a file': countMissing(onDisk, keys),
-    'files without bytes': countMissing(keys, new Set(onDisk)),
-    'parts of no upload': countMissing(partial, uploads),
+    'bytes without a file': countMissing(storedKeys, keys),
+    'files without bytes': countMissing(keys, new Set(storedKeys)),
+    'parts of no upload': countMissing(partialUploads, uploads),
     'files of no item': countMissing(await ids('file', 'itemId', { itemId: { $ne: null } }), items),
     'pictures of no item': countMissing(
       await ids('file', 'attachedToId', { attachedToId: { $ne: null } }),

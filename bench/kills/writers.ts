@@ -36,7 +36,7 @@ export abstract class Writer {
     protected readonly index: number,
   ) {}
 
-  /** Makes one write. If there is no response, it does what a real client would do. */
+  /** Makes one write. If there is no response, the writer does what a real client would do. */
   abstract write(): Promise<void>;
   /** Checks everything again at the end. */
   abstract verify(): Promise<void>;
@@ -67,7 +67,7 @@ export const hashOf = (bytes: Uint8Array) => createHash('sha256').update(bytes).
 /** Milliseconds from the moment that the server is up again to the first chunk that continues an upload. */
 export const resumeMs: number[] = [];
 
-/** Sends files in chunks. Without a response, it asks what has arrived, and continues there. */
+/** Sends files in chunks. If there is no response, the uploader asks how much has arrived, and continues there. */
 export class Uploader extends Writer {
   constructor(fixture: Fixture, index: number, kind = 'uploads in chunks') {
     super(kind, fixture, index);
@@ -86,7 +86,7 @@ export class Uploader extends Writer {
     const query = { parentType: 'folder', parentId: uploads, name, size: body.length };
     if (!(await this.succeeds(async () => (id = (await this.caller.request('POST', '/file', query))._id)))) return;
     let offset = 0;
-    let restarted = 0;
+    let restartedMs = 0;
     let { upSince } = this.fixture.server;
     while (offset < body.length) {
       const end = Math.min(body.length, offset + random.between(2_000, 30_000));
@@ -94,17 +94,17 @@ export class Uploader extends Writer {
         const chunk = body.subarray(offset, end);
         const file = await this.caller.request('POST', '/file/chunk', { uploadId: id, offset }, chunk);
         offset = end;
-        if (restarted > 0) resumeMs.push(performance.now() - restarted);
-        restarted = 0;
+        if (restartedMs > 0) resumeMs.push(performance.now() - restartedMs);
+        restartedMs = 0;
         if (end === body.length) this.remember(file, body);
       };
-      const before = this.faults.length;
+      const faultCount = this.faults.length;
       if (await this.succeeds(send)) continue;
-      if (this.faults.length > before) return;
+      if (this.faults.length > faultCount) return;
       const nextOffset = await this.#resume(id, { name, body, acknowledged: offset });
       if (nextOffset === null) return;
       // If only the database was killed, the server may have been up for long.
-      restarted = this.fixture.server.upSince === upSince ? 0 : this.fixture.server.upSince;
+      restartedMs = this.fixture.server.upSince === upSince ? 0 : this.fixture.server.upSince;
       upSince = this.fixture.server.upSince;
       offset = nextOffset;
     }
@@ -150,7 +150,7 @@ export class Uploader extends Writer {
 
 /** Copies items of files, and removes some. */
 export class Copier extends Uploader {
-  readonly #removed: string[] = [];
+  readonly #removedItems: string[] = [];
 
   constructor(
     fixture: Fixture,
@@ -179,26 +179,26 @@ export class Copier extends Uploader {
   async #remove([file, item]: [string, string]): Promise<void> {
     this.files.delete(file);
     this.items.delete(file);
-    if (await this.succeeds(() => this.caller.request('DELETE', `/item/${item}`))) this.#removed.push(item);
+    if (await this.succeeds(() => this.caller.request('DELETE', `/item/${item}`))) this.#removedItems.push(item);
   }
 
   override async verify(): Promise<void> {
     await super.verify();
-    for (const item of this.#removed) {
+    for (const item of this.#removedItems) {
       if ((await this.caller.get(`/item/${item}`)).status === 200) this.fault(`item ${item} was removed, and is there`);
     }
   }
 }
 
-/** Replaces one value again and again. The stored value must be the last acknowledged one, or a later one whose request got no response. */
+/** Replaces one value again and again. The stored value must be the last acknowledged value, or a later value whose request got no response. */
 abstract class Replacer extends Writer {
   #count = 0;
   /** Values that may be stored. */
-  #possible: unknown[];
+  #possibleValues: unknown[];
 
-  constructor(kind: string, fixture: Fixture, index: number, stored: unknown) {
+  constructor(kind: string, fixture: Fixture, index: number, storedValue: unknown) {
     super(kind, fixture, index);
-    this.#possible = [stored];
+    this.#possibleValues = [storedValue];
   }
 
   protected abstract valueAt(count: number): unknown;
@@ -209,16 +209,16 @@ abstract class Replacer extends Writer {
   async write(): Promise<void> {
     const value = this.valueAt(++this.#count);
     const isAnswered = await this.succeeds(() => this.store(value));
-    this.#possible = isAnswered ? [value] : [...this.#possible, value];
+    this.#possibleValues = isAnswered ? [value] : [...this.#possibleValues, value];
     if (!isAnswered) await this.verify();
   }
 
   async verify(): Promise<void> {
-    const stored = await this.read();
-    if (!this.#possible.includes(stored)) {
-      this.fault(`${this.kind} ${this.index}: ${this.#possible.join(' or ')} should be there, ${String(stored)} is`);
+    const storedValue = await this.read();
+    if (!this.#possibleValues.includes(storedValue)) {
+      this.fault(`${this.kind} ${this.index}: ${this.#possibleValues.join(' or ')} should be there, ${String(storedValue)} is`);
     }
-    this.#possible = [stored];
+    this.#possibleValues = [storedValue];
   }
 }
 
@@ -245,7 +245,7 @@ export class Configurer extends Replacer {
   }
 }
 
-/** Changes one element of an annotation that others change, too. */
+/** Changes one element of an annotation that other writers change too. */
 export class Editor extends Replacer {
   readonly #path = `/annotation/${this.fixture.annotation}/elements/${this.fixture.elementIds[this.index]!}`;
 
@@ -296,7 +296,7 @@ export class Annotator extends Writer {
     super('new annotations', fixture, index);
   }
 
-  readonly #made = new Map<string, { id: string; count: number }>();
+  readonly #annotations = new Map<string, { id: string; count: number }>();
   #count = 0;
 
   async write(): Promise<void> {
@@ -308,16 +308,16 @@ export class Annotator extends Writer {
     const body = JSON.stringify({ name, elements });
     const post = async () => (id = (await this.caller.request('POST', '/annotation', { itemId: images[0]! }, body))._id);
     if (await this.succeeds(post)) {
-      this.#made.set(name, { id, count });
+      this.#annotations.set(name, { id, count });
       return;
     }
     const annotations = await this.caller.list('/annotation', { itemId: images[0]!, name });
     if (annotations.length > 1) this.fault(`${name} is there ${annotations.length} times`);
-    for (const { _id } of annotations) this.#made.set(name, { id: _id, count });
-    for (const { _id } of annotations) await this.#look(name, _id, count);
+    for (const { _id } of annotations) this.#annotations.set(name, { id: _id, count });
+    for (const { _id } of annotations) await this.#checkElementCount(name, _id, count);
   }
 
-  async #look(name: string, id: string, count: number): Promise<void> {
+  async #checkElementCount(name: string, id: string, count: number): Promise<void> {
     const { status, json } = await this.caller.get(`/annotation/${id}`);
     const { annotation } = (json ?? {}) as { annotation?: { elements: unknown[] } };
     if (status !== 200 || annotation?.elements.length !== count) {
@@ -326,7 +326,7 @@ export class Annotator extends Writer {
   }
 
   async verify(): Promise<void> {
-    for (const [name, { id, count }] of this.#made) await this.#look(name, id, count);
+    for (const [name, { id, count }] of this.#annotations) await this.#checkElementCount(name, id, count);
   }
 }
 
@@ -350,7 +350,7 @@ export class Viewer extends Writer {
   }
 }
 
-const finished = [3, 4, 5];
+const finishedStatuses = [3, 4, 5];
 
 /** Converts an image, and removes the result. */
 export class Converter extends Writer {
@@ -363,19 +363,19 @@ export class Converter extends Writer {
   async write(): Promise<void> {
     const path = `/item/${this.#item}/tiles`;
     let job = '';
-    if (!(await this.#settled('DELETE'))) return;
+    if (!(await this.#requestIfLarge('DELETE'))) return;
     if (!(await this.succeeds(async () => (job = (await this.caller.request('POST', path, { force: true }))._id)))) {
-      await this.#wait(async () => (await this.#marker())?.expected !== true);
+      await this.#waitUntil(async () => (await this.#marker())?.expected !== true);
       return;
     }
-    await this.#wait(async () => finished.includes(Number((await this.caller.get(`/job/${job}`)).json.status)));
+    await this.#waitUntil(async () => finishedStatuses.includes(Number((await this.caller.get(`/job/${job}`)).json.status)));
     const { status, log } = (await this.caller.get(`/job/${job}`)).json as { status?: number; log?: unknown };
     if (status !== 3) return this.fault(`a conversion ended with ${String(status)}: ${JSON.stringify(log)}`);
     await this.verify();
   }
 
   /** Sends a request about the large image, unless the item has none. */
-  async #settled(method: string): Promise<boolean> {
+  async #requestIfLarge(method: string): Promise<boolean> {
     if ((await this.#marker()) === undefined) return true;
     return this.succeeds(() => this.caller.request(method, `/item/${this.#item}/tiles`));
   }
@@ -384,7 +384,7 @@ export class Converter extends Writer {
     return (await this.caller.get(`/item/${this.#item}`)).json.largeImage as { expected?: boolean } | undefined;
   }
 
-  async #wait(isDone: () => Promise<boolean>): Promise<void> {
+  async #waitUntil(isDone: () => Promise<boolean>): Promise<void> {
     const deadline = performance.now() + 120_000;
     while (!(await isDone())) {
       if (performance.now() > deadline) return this.fault(`a conversion of ${this.#item} does not end`);
@@ -393,7 +393,7 @@ export class Converter extends Writer {
   }
 
   async verify(): Promise<void> {
-    await this.#wait(async () => (await this.#marker())?.expected !== true);
+    await this.#waitUntil(async () => (await this.#marker())?.expected !== true);
     const marker = await this.#marker();
     if (marker === undefined) return;
     const files = await this.caller.list(`/item/${this.#item}/files`);

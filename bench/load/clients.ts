@@ -10,17 +10,17 @@ export interface LoadRequest {
   /** Headers in addition to the client's headers. */
   headers?: Readonly<Record<string, string>>;
   /** Called with the text of a successful response. */
-  done?: (text: string) => void;
+  onSuccess?: (text: string) => void;
 }
 
 /** A kind of clients. Each sends a request after the previous one was answered. */
 export interface Kind {
   name: string;
-  /** Its share of all clients. */
+  /** Number of clients of this kind. */
   clients: number;
   url: string;
   headers?: (client: number) => Readonly<Record<string, string>>;
-  /** Whether it sends the next request at once, whatever the response was. */
+  /** Whether the clients send the next request at once, whatever the response was. */
   isRude?: boolean;
   /** Pause after each response. */
   pauseMs?: number;
@@ -48,46 +48,46 @@ interface Answer {
 }
 
 const patienceMs = 60_000;
-const keptBytes = 4096;
+const maxTextBytes = 4096;
 
 function send(agent: Agent, url: string, headers: Readonly<Record<string, string>>, loadRequest: LoadRequest): Promise<Answer> {
   return new Promise((resolve) => {
-    const failed = (error: Error) => resolve({ status: 0, retryAfter: null, text: error.message });
-    const sent = request(
+    const resolveFailure = (error: Error) => resolve({ status: 0, retryAfter: null, text: error.message });
+    const clientRequest = request(
       url + loadRequest.path,
       { method: loadRequest.method, agent, headers, timeout: patienceMs },
       (response) => {
         const chunks: Buffer[] = [];
         let length = 0;
         response.on('data', (chunk: Buffer) => {
-          if (length < keptBytes) chunks.push(chunk);
+          if (length < maxTextBytes) chunks.push(chunk);
           length += chunk.length;
         });
-        response.once('error', failed);
+        response.once('error', resolveFailure);
         response.once('end', () => {
           const after = response.headers['retry-after'];
-          const text = Buffer.concat(chunks).toString('latin1').slice(0, keptBytes);
+          const text = Buffer.concat(chunks).toString('latin1').slice(0, maxTextBytes);
           resolve({ status: response.statusCode ?? 0, retryAfter: after === undefined ? null : Number(after), text });
         });
       },
     );
-    sent.once('timeout', () => sent.destroy(new Error('no response within a minute')));
-    sent.once('error', failed);
-    sent.end(loadRequest.body);
+    clientRequest.once('timeout', () => clientRequest.destroy(new Error('no response within a minute')));
+    clientRequest.once('error', resolveFailure);
+    clientRequest.end(loadRequest.body);
   });
 }
 
 /** Runs clients of all kinds for some seconds, and waits for the remaining answers. */
 export async function runClients(kinds: readonly Kind[], seconds: number): Promise<Outcome[]> {
   const end = performance.now() + seconds * 1000;
-  const running: Promise<void>[] = [];
+  const runningClients: Promise<void>[] = [];
   const outcomes = kinds.map((kind): Outcome => {
     const { name, clients } = kind;
     const outcome: Outcome = { name, clients, times: [], statuses: new Map(), unexplained: 0, samples: new Map() };
-    for (let client = 0; client < clients; client += 1) running.push(runClient(kind, client, end, outcome));
+    for (let client = 0; client < clients; client += 1) runningClients.push(runClient(kind, client, end, outcome));
     return outcome;
   });
-  await Promise.all(running);
+  await Promise.all(runningClients);
   return outcomes;
 }
 
@@ -101,7 +101,7 @@ async function runClient(kind: Kind, client: number, end: number, outcome: Outco
     outcome.statuses.set(status, (outcome.statuses.get(status) ?? 0) + 1);
     if (status >= 200 && status < 300) {
       outcome.times.push(performance.now() - start);
-      loadRequest.done?.(text);
+      loadRequest.onSuccess?.(text);
       if (kind.pauseMs !== undefined) await pause(kind.pauseMs);
       continue;
     }

@@ -47,8 +47,8 @@ delay.enable();
 async function state(): Promise<ServerState> {
   globalThis.gc?.();
   const { rss, heapUsed } = process.memoryUsage();
-  const open = await readdir('/proc/self/fd').catch(() => []);
-  const files = await Promise.all(open.map((number) => readlink(`/proc/self/fd/${number}`).catch(() => '')));
+  const descriptorNames = await readdir('/proc/self/fd').catch(() => []);
+  const files = await Promise.all(descriptorNames.map((number) => readlink(`/proc/self/fd/${number}`).catch(() => '')));
   // The loader of TypeScript keeps files open in each thread; the built program has no such loader.
   const descriptors = files.filter((path) => !path.includes('/tsx-')).length;
   return { rss, heapUsed, descriptors, resources: process.getActiveResourcesInfo().length };
@@ -56,12 +56,12 @@ async function state(): Promise<ServerState> {
 
 function loop(): Promise<LoopDelay> {
   const asMs = (nanoseconds: number) => Math.max(0, nanoseconds / 1e6 - resolution);
-  const measured = { maxMs: asMs(delay.max), p99Ms: asMs(delay.percentile(99)) };
+  const loopDelay = { maxMs: asMs(delay.max), p99Ms: asMs(delay.percentile(99)) };
   delay.reset();
-  return Promise.resolve(measured);
+  return Promise.resolve(loopDelay);
 }
 
-/** Reported by Linux, which counts the main thread in nanoseconds and children in hundredths of a second. */
+/** Linux reports the time of the main thread in nanoseconds, and of child processes in hundredths of a second. */
 async function processor(): Promise<ProcessorTimes> {
   const { user, system } = process.cpuUsage();
   const [nanoseconds = ''] = (await readFile(`/proc/self/task/${process.pid}/schedstat`, 'utf8')).split(' ');
@@ -77,7 +77,7 @@ async function processor(): Promise<ProcessorTimes> {
 
 const inspector = new Session();
 
-/** Begins a profile of the main thread, or ends it and writes it to a file that Chromium opens. */
+/** Starts a profile of the main thread if `path` is empty. Otherwise, ends the profile and writes it to a file that Chromium can open. */
 async function profile(path: string): Promise<void> {
   if (path === '') {
     inspector.connect();
@@ -85,9 +85,9 @@ async function profile(path: string): Promise<void> {
     await inspector.post('Profiler.start');
     return;
   }
-  const { profile: taken } = await inspector.post('Profiler.stop');
+  const { profile: profileData } = await inspector.post('Profiler.stop');
   inspector.disconnect();
-  await writeFile(path, JSON.stringify(taken));
+  await writeFile(path, JSON.stringify(profileData));
 }
 
 await serveParent(url, { state, loop, processor, profile }, () => host.close());

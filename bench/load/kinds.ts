@@ -13,12 +13,12 @@ const thumbnailSizes = 200;
 
 const random = (below: number) => Math.floor(Math.random() * below);
 
-let unseen = 0;
+let uncachedCount = 0;
 /**
  * A parameter that changes the name of a picture but not the picture, because subsampling below 0 is 0. No response therefore comes from a
  * cache.
  */
-const uncachedParameter = () => `jpegSubsampling=-${++unseen}`;
+const uncachedParameter = () => `jpegSubsampling=-${++uncachedCount}`;
 
 /** The last acknowledged value of each element. */
 export type Acknowledged = Map<string, number>;
@@ -28,7 +28,7 @@ export function cachedTilePath({ itemId, levels }: Scene, index: number): string
   return `/api/v1/item/${itemId}/tiles/zxy/${levels - 1}/${index % columns}/${Math.floor(index / columns)}`;
 }
 
-/** All kinds of clients in their usual shares, together `clients`. */
+/** All kinds of clients in their usual shares, in total `clients` clients. */
 export function mixedKinds(url: string, bareUrl: string, scene: Scene, clients: number, acknowledged: Acknowledged): Kind[] {
   const { tokens, itemId, uploadFolder, annotationId } = scene;
   const headers = (client: number) => ({ 'Girder-Token': tokens[client % tokens.length]! });
@@ -67,15 +67,15 @@ const get = (path: string) => ({ method: 'GET', path }) as const;
 /** Each client changes its own elements, in one of two ways. */
 function editor({ elementIds }: Scene, annotationId: string, editors: number, acknowledged: Acknowledged): Kind['next'] {
   return (client, count) => {
-    const mine = Math.floor(elementIds.length / editors);
-    const id = elementIds[client * mine + (count % mine)]!;
+    const elementsPerEditor = Math.floor(elementIds.length / editors);
+    const id = elementIds[client * elementsPerEditor + (count % elementsPerEditor)]!;
     const value = 3 + ((client + count) % 97);
-    const done = () => void acknowledged.set(id, value);
+    const onSuccess = () => void acknowledged.set(id, value);
     const path = `/api/v1/annotation/${annotationId}`;
     const patch = [{ op: 'replace', path: `elements/id:${id}/lineWidth`, value }];
     return count % 2 === 0
-      ? { method: 'PATCH', path: `${path}/elements/${id}`, body: JSON.stringify({ lineWidth: value }), done }
-      : { method: 'PATCH', path, body: JSON.stringify(patch), done };
+      ? { method: 'PATCH', path: `${path}/elements/${id}`, body: JSON.stringify({ lineWidth: value }), onSuccess }
+      : { method: 'PATCH', path, body: JSON.stringify(patch), onSuccess };
   };
 }
 
@@ -84,15 +84,15 @@ function uploader(folder: string): Kind['next'] {
   const body = randomBytes(uploadBytes);
   const itemIds = new Map<number, string>();
   return (client, count) => {
-    const last = itemIds.get(client);
-    if (last !== undefined) {
-      return { method: 'DELETE', path: `/api/v1/item/${last}`, done: () => void itemIds.delete(client) };
+    const lastItemId = itemIds.get(client);
+    if (lastItemId !== undefined) {
+      return { method: 'DELETE', path: `/api/v1/item/${lastItemId}`, onSuccess: () => void itemIds.delete(client) };
     }
     const query = `parentType=folder&parentId=${folder}&name=upload-${client}-${count}.bin&size=${body.length}`;
-    const done = (text: string) => {
+    const onSuccess = (text: string) => {
       const id = /"itemId": ?"([0-9a-f]{24})"/.exec(text)?.[1];
       if (id !== undefined) itemIds.set(client, id);
     };
-    return { method: 'POST', path: `/api/v1/file?${query}`, body, done };
+    return { method: 'POST', path: `/api/v1/file?${query}`, body, onSuccess };
   };
 }

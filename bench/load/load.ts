@@ -1,5 +1,5 @@
 /**
- * Clients of all kinds at the same time on a reference host in a separate process:
+ * Runs clients of all kinds at the same time on a reference host in a separate process:
  * `npm run bench -- load [--seconds 60] [--clients 200] [--database durable|embedded] [--profile FILE]`. See docs/benchmarks.md.
  */
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
@@ -41,9 +41,9 @@ const uri = new URL(database.uri);
 uri.pathname = `/bench_${process.pid}`;
 
 /** Number of elements without the last acknowledged value. */
-async function lostEdits(scene: Scene, acknowledged: Acknowledged): Promise<number> {
-  const now = new Map((await scene.elements(scene.elementIds.length)).map(({ id, lineWidth }) => [id, lineWidth]));
-  return [...acknowledged].filter(([id, value]) => now.get(id) !== value).length;
+async function countLostEdits(scene: Scene, acknowledged: Acknowledged): Promise<number> {
+  const currentWidths = new Map((await scene.elements(scene.elementIds.length)).map(({ id, lineWidth }) => [id, lineWidth]));
+  return [...acknowledged].filter(([id, value]) => currentWidths.get(id) !== value).length;
 }
 
 async function main(): Promise<void> {
@@ -86,7 +86,7 @@ async function main(): Promise<void> {
         clientDelayMs: clientLoop.max / 1e6,
         cpuMs,
         states: { before, after, rested },
-        lost: await lostEdits(scene, acknowledged),
+        lost: await countLostEdits(scene, acknowledged),
         // The loader of TypeScript has a folder there.
         temporaryFiles: (await readdir(temporary)).filter((name) => !name.startsWith('tsx-')).length,
       });

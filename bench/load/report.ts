@@ -20,7 +20,7 @@ export interface RunResult {
 }
 
 const cachedTileMs = 250;
-const grownBytes = 64 * 1024 * 1024;
+const maxHeapGrowthBytes = 64 * 1024 * 1024;
 
 /** The quantile of times: `share` (0 to 1) of them are below it. */
 export function quantile(times: readonly number[], share: number): number {
@@ -28,8 +28,8 @@ export function quantile(times: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? NaN;
 }
 
-const count = ({ statuses }: Outcome, matches: (status: number) => boolean) =>
-  [...statuses].reduce((sum, [status, many]) => (matches(status) ? sum + many : sum), 0);
+const countRequests = ({ statuses }: Outcome, matches: (status: number) => boolean) =>
+  [...statuses].reduce((sum, [status, requestCount]) => (matches(status) ? sum + requestCount : sum), 0);
 
 function row(cells: readonly (string | number)[]): string {
   return cells.map((cell, i) => (i === 0 ? String(cell).padEnd(20) : String(cell).padStart(9))).join('');
@@ -39,10 +39,10 @@ function printTable(outcomes: readonly Outcome[], seconds: number): void {
   console.log(row(['kind', 'clients', 'requests', '/s', 'ok', '409', '503', 'other', 'p50 ms', 'p99 ms', 'max ms']));
   for (const outcome of outcomes) {
     const { name, clients, times } = outcome;
-    const total = count(outcome, () => true);
-    const ok = count(outcome, (status) => status >= 200 && status < 300);
-    const conflicts = count(outcome, (status) => status === 409);
-    const busy = count(outcome, (status) => status === 503);
+    const total = countRequests(outcome, () => true);
+    const ok = countRequests(outcome, (status) => status >= 200 && status < 300);
+    const conflicts = countRequests(outcome, (status) => status === 409);
+    const busy = countRequests(outcome, (status) => status === 503);
     const ms = [0.5, 0.99, 1].map((share) => quantile(times, share).toFixed(0));
     const numbers = [total, (total / seconds).toFixed(1), ok, conflicts, busy, total - ok - conflicts - busy];
     console.log(row([name, clients, ...numbers, ...ms]));
@@ -50,7 +50,7 @@ function printTable(outcomes: readonly Outcome[], seconds: number): void {
 }
 
 /** Prints the results next to the targets. */
-export function report({ seconds, outcomes, engine, delay, clientDelayMs, cpuMs, states, ...remains }: RunResult): void {
+export function report({ seconds, outcomes, engine, delay, clientDelayMs, cpuMs, states, ...leftovers }: RunResult): void {
   const clients = outcomes.reduce((sum, outcome) => sum + outcome.clients, 0);
   console.log(`\n${clients} clients for ${seconds} s, ${engine}\n`);
   printTable(outcomes, seconds);
@@ -59,7 +59,8 @@ export function report({ seconds, outcomes, engine, delay, clientDelayMs, cpuMs,
   }
   console.log('');
   const targets = new Targets();
-  const total = (matches: (status: number) => boolean) => outcomes.reduce((sum, outcome) => sum + count(outcome, matches), 0);
+  const total = (matches: (status: number) => boolean) =>
+    outcomes.reduce((sum, outcome) => sum + countRequests(outcome, matches), 0);
   const p99 = (name: string) => quantile(outcomes.find((outcome) => outcome.name === name)!.times, 0.99);
   targets.check(
     '5xx other than 503, or no response',
@@ -82,7 +83,7 @@ export function report({ seconds, outcomes, engine, delay, clientDelayMs, cpuMs,
     0,
     '',
   );
-  targets.check('edits answered and not there', remains.lost, 0, '');
+  targets.check('edits answered and not there', leftovers.lost, 0, '');
   const { before, after, rested } = states;
   const mib = (bytes: number) => (bytes / 2 ** 20).toFixed(0);
   const three = (key: keyof ServerState) => [before, after, rested].map((state) => state[key]);
@@ -90,13 +91,13 @@ export function report({ seconds, outcomes, engine, delay, clientDelayMs, cpuMs,
   targets.check(
     'heap kept after a rest',
     Math.max(0, rested.heapUsed - before.heapUsed) / 2 ** 20,
-    grownBytes / 2 ** 20,
+    maxHeapGrowthBytes / 2 ** 20,
     'MiB',
     memory,
   );
   const open = `descriptors ${three('descriptors').join(', ')}; resources ${three('resources').join(', ')}`;
   targets.check('descriptors kept after a rest', Math.max(0, rested.descriptors - before.descriptors), 0, '', open);
-  targets.check('temporary files left', remains.temporaryFiles, 0, '');
+  targets.check('temporary files left', leftovers.temporaryFiles, 0, '');
   targets.print(
     'event loop',
     `longest delay ${delay.maxMs.toFixed(0)} ms, p99 ${delay.p99Ms.toFixed(0)} ms; clients ${clientDelayMs.toFixed(0)} ms`,

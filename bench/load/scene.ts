@@ -9,7 +9,7 @@ import { writePolygons } from '../support/polygons.js';
 export const slideSize = 8192;
 /** Number of elements of the annotation that all clients read and edit. */
 export const annotationElements = 50_000;
-const people = 8;
+const userCount = 8;
 const listedElements = 4000;
 
 /** The records that the clients use. */
@@ -42,8 +42,8 @@ export async function prepareScene(url: string, directory: string, size = annota
   ) => {
     const pairs = Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]);
     const headers: Record<string, string> = token === '' ? {} : { 'Girder-Token': token };
-    const sent: RequestInit = { method, headers, ...(body !== undefined && { body, duplex: 'half' }) };
-    const response = await fetch(`${url}/api/v1${path}?${new URLSearchParams(pairs).toString()}`, sent);
+    const request: RequestInit = { method, headers, ...(body !== undefined && { body, duplex: 'half' }) };
+    const response = await fetch(`${url}/api/v1${path}?${new URLSearchParams(pairs).toString()}`, request);
     if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${await response.text()}`);
     return (await response.json()) as Answer;
   };
@@ -53,16 +53,16 @@ export async function prepareScene(url: string, directory: string, size = annota
     return { id: _id, token: authToken.token };
   };
   const admin = await register('bench');
-  const others = await Promise.all(Array.from({ length: people }, (_, i) => register(`bench${i}`)));
+  const otherUsers = await Promise.all(Array.from({ length: userCount }, (_, i) => register(`bench${i}`)));
   const { token } = admin;
   const { _id: collection } = await call(token, 'POST', '/collection', { name: 'bench' });
-  const users = [{ id: admin.id, level: 2 }, ...others.map(({ id }) => ({ id, level: 1 }))];
-  const folder = async (name: string) => {
+  const users = [{ id: admin.id, level: 2 }, ...otherUsers.map(({ id }) => ({ id, level: 1 }))];
+  const createFolder = async (name: string) => {
     const { _id } = await call(token, 'POST', '/folder', { parentType: 'collection', parentId: collection, name });
     await call(token, 'PUT', `/folder/${_id}/access`, { access: JSON.stringify({ users, groups: [] }), public: 'false' });
     return _id;
   };
-  const [slides, uploadFolder] = [await folder('slides'), await folder('uploads')];
+  const [slides, uploadFolder] = [await createFolder('slides'), await createFolder('uploads')];
 
   const cacheFolder = cacheDirectory(process.env);
   await mkdir(cacheFolder, { recursive: true });
@@ -82,5 +82,5 @@ export async function prepareScene(url: string, directory: string, size = annota
     return (await call<Annotation>(token, 'GET', `/annotation/${annotationId}`, { limit })).annotation.elements;
   };
   const elementIds = (await elements(listedElements)).map(({ id }) => id);
-  return { tokens: others.map((person) => person.token), itemId, levels, uploadFolder, annotationId, elementIds, elements };
+  return { tokens: otherUsers.map((person) => person.token), itemId, levels, uploadFolder, annotationId, elementIds, elements };
 }

@@ -9,14 +9,14 @@ await serveParent(
   '',
   {
     async register(folder) {
-      const served = new ServedFiles({
+      const servedFiles = new ServedFiles({
         paths: [folder],
         creatorId: null,
         isPublic: true,
         onProgress() {},
         onLeftOut: (path, reason) => console.error(`${path}: ${reason}`),
       });
-      return served.scan(host.context, new AbortController().signal);
+      return servedFiles.scan(host.context, new AbortController().signal);
     },
   },
   () => host.close(),

@@ -18,12 +18,15 @@ export interface Child {
   stop(): Promise<void>;
 }
 
-/** A child with its own requests. */
-export interface Answering extends Child {
+/** A child process that answers named requests. */
+export interface AnsweringChild extends Child {
   ask(question: string, subject?: string): Promise<unknown>;
 }
 
-/** Called by a process that was started here: it sends its address, then answers requests until it is told to stop. */
+/**
+ * Serves the parent of a process that {@link startChild} has started: sends the address, then answers requests until the parent
+ * disconnects.
+ */
 export async function serveParent(
   url: string,
   questions: Readonly<Record<string, (subject: string) => Promise<unknown>>>,
@@ -32,7 +35,7 @@ export async function serveParent(
   const usage = (): Promise<Usage> => {
     const { user, system } = process.cpuUsage();
     const { rss } = process.memoryUsage();
-    // Kilobytes.
+    // The system reports kilobytes.
     const maxRss = process.resourceUsage().maxRSS * 1024;
     return Promise.resolve({ rss, maxRss, cpuMs: (user + system) / 1000 });
   };
@@ -52,22 +55,22 @@ export async function startChild(
   words: readonly string[],
   nodeOptions: readonly string[] = [],
   env: Readonly<Record<string, string>> = {},
-): Promise<Answering> {
+): Promise<AnsweringChild> {
   const child = fork(path, words, { execArgv: ['--import', 'tsx', ...nodeOptions], env: { ...process.env, ...env } });
-  const ended = once(child, 'exit');
-  const waiting = new Map<number, (answer: unknown) => void>();
+  const exit = once(child, 'exit');
+  const pendingAnswers = new Map<number, (answer: unknown) => void>();
   const ready = new Promise<string>((resolve, reject) => {
     child.on('message', (message: { url: string } | { id: number; answer: unknown }) => {
       if ('url' in message) resolve(message.url);
-      else waiting.get(message.id)?.(message.answer);
+      else pendingAnswers.get(message.id)?.(message.answer);
     });
     child.once('exit', (code) => reject(new Error(`${path} ended with ${code}`)));
   });
-  let count = 0;
+  let nextId = 0;
   const ask = (question: string, subject = '') =>
     new Promise<unknown>((resolve) => {
-      const id = count++;
-      waiting.set(id, resolve);
+      const id = nextId++;
+      pendingAnswers.set(id, resolve);
       child.send([id, question, subject]);
     });
   const url = await ready;
@@ -78,7 +81,7 @@ export async function startChild(
     usage: () => ask('usage') as Promise<Usage>,
     async stop() {
       child.disconnect();
-      await ended;
+      await exit;
     },
   };
 }

@@ -6,15 +6,15 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { startDatabase } from '../../src/reference-host/index.js';
 
-const durable = new URL('../../../shared/tools/documentdb/start', import.meta.url).pathname;
+const durableProgram = new URL('../../../shared/tools/documentdb/start', import.meta.url).pathname;
 
 /** A database server of a benchmark. */
 export interface BenchDatabase {
   uri: string;
   engine: string;
   /**
-   * Ends all its processes as a power failure does, and starts it on the same data. Absent if it would lose its data. @returns
-   * its new address.
+   * Kills all processes of the database, as a power failure would, and starts it again on the same data. Absent if the database would lose
+   * its data. @returns the new address of the database.
    */
   killAndStart?: () => Promise<string>;
   stop: () => Promise<void>;
@@ -26,11 +26,11 @@ export interface BenchDatabase {
  */
 export async function benchDatabase(directory: string, kind: 'durable' | 'embedded' = 'durable'): Promise<BenchDatabase> {
   const run = promisify(execFile);
-  if (kind === 'durable' && process.env.MONGODB_URI === undefined && existsSync(durable)) {
-    // It has its own folder, because it may run as another user, who needs access to it.
+  if (kind === 'durable' && process.env.MONGODB_URI === undefined && existsSync(durableProgram)) {
+    // The data are in a separate folder, because the database may run as another user, who needs access to the folder.
     const data = join('/var/tmp', `${directory.split('/').at(-1)}-database`);
     const start = async () => {
-      const { stdout } = await run(durable, [data]);
+      const { stdout } = await run(durableProgram, [data]);
       const uri = /^MONGODB_URI=(\S+)$/m.exec(stdout)?.[1];
       if (uri === undefined) throw new Error(`No connection string in: ${stdout}`);
       return uri;
@@ -46,7 +46,7 @@ export async function benchDatabase(directory: string, kind: 'durable' | 'embedd
       return start();
     };
     const stop = async () => {
-      await run(durable, ['--stop', data]);
+      await run(durableProgram, ['--stop', data]);
       // The database may still be writing its last files.
       await rm(data, { recursive: true, force: true, maxRetries: 20, retryDelay: 500 });
     };
@@ -58,23 +58,23 @@ export async function benchDatabase(directory: string, kind: 'durable' | 'embedd
 
 /** Kills processes with their children at the same moment, and waits until they are gone. */
 async function killTrees(roots: readonly number[]): Promise<void> {
-  const doomed = new Set(roots);
+  const pids = new Set(roots);
   for (const name of await readdir('/proc')) {
     const stat = /^\d+$/.test(name) ? await readFile(`/proc/${name}/stat`, 'utf8').catch(() => '') : '';
     // After the name of the program, which may contain anything: state, parent.
     const parent = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
-    if (roots.includes(parent)) doomed.add(Number(name));
+    if (roots.includes(parent)) pids.add(Number(name));
   }
-  for (const pid of doomed) {
+  for (const pid of pids) {
     try {
       process.kill(pid, 'SIGKILL');
     } catch {
       // The process has exited on its own.
     }
   }
-  const isThere = (pid: number) => {
+  const isRunning = (pid: number) => {
     const text = readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
     return text.then((stat) => stat !== '' && !/\) Z /.test(stat));
   };
-  for (const pid of doomed) while (await isThere(pid)) await pause(20);
+  for (const pid of pids) while (await isRunning(pid)) await pause(20);
 }

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 
-/** Result and milliseconds on the clock. */
+/** Returns the result of `run`, and how long it took in milliseconds. */
 export async function timed<T>(run: () => Promise<T>): Promise<[T, number]> {
   const start = performance.now();
   const result = await run();

@@ -1,22 +1,22 @@
-// Requests pictures in its own process, so that its processor time does not count as the server's. It reads answers from the
-// socket itself, because Node's client takes a tenth of the time of making a tile for each response, on the same processors.
+// Requests pictures in a separate process, so that the client's processor time does not count as the server's. The client reads responses
+// directly from the socket, because Node's HTTP client would take a tenth of the time that the server needs to make a tile.
 import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { serveParent } from '../support/children.js';
-import { repeat, type Done, type Download } from './measure.js';
+import { repeat, type TaskResult, type Download } from './measure.js';
 
 /** Sends one request after the other on one connection. @throws Error for all responses except successes of a known length. */
 class Connection {
   #head = '';
-  /** Bytes of the response that are still to come; `null` before its head has come. */
-  #left: number | null = null;
+  /** Number of bytes of the response that have not been received yet; `null` before the head has been received. */
+  #remainingBytes: number | null = null;
   #settle: { resolve: () => void; reject: (error: Error) => void } | null = null;
 
   private constructor(
     private readonly socket: Socket,
-    private readonly fixed: string,
+    private readonly requestEnd: string,
   ) {
-    socket.on('data', (bytes) => this.#take(bytes));
+    socket.on('data', (bytes) => this.#receive(bytes));
     socket.once('error', (error) => this.#settle?.reject(error));
     socket.once('close', () => this.#settle?.reject(new Error('The server has closed the connection')));
   }
@@ -32,7 +32,7 @@ class Connection {
   get(path: string): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#settle = { resolve, reject };
-      this.socket.write(`GET ${path}${this.fixed}`);
+      this.socket.write(`GET ${path}${this.requestEnd}`);
     });
   }
 
@@ -40,8 +40,8 @@ class Connection {
     this.socket.destroy();
   }
 
-  #take(bytes: Buffer): void {
-    if (this.#left !== null) this.#left -= bytes.length;
+  #receive(bytes: Buffer): void {
+    if (this.#remainingBytes !== null) this.#remainingBytes -= bytes.length;
     else {
       this.#head += bytes.toString('latin1');
       const end = this.#head.indexOf('\r\n\r\n');
@@ -52,32 +52,32 @@ class Connection {
         this.#settle?.reject(new Error(`Answered ${this.#head.slice(0, 1000)}`));
         return;
       }
-      this.#left = Number(length) - (this.#head.length - end - 4);
+      this.#remainingBytes = Number(length) - (this.#head.length - end - 4);
     }
-    if (this.#left > 0) return;
+    if (this.#remainingBytes > 0) return;
     this.#head = '';
-    this.#left = null;
+    this.#remainingBytes = null;
     this.#settle?.resolve();
   }
 }
 
-async function download(subject: string): Promise<Done | { failed: string }> {
-  const { connections, paths, seconds, ...where } = JSON.parse(subject) as Download;
-  const opened = await Promise.all(Array.from({ length: connections }, () => Connection.open(where)));
-  const free = [...opened];
+async function download(subject: string): Promise<TaskResult | { failed: string }> {
+  const { connections, paths, seconds, ...target } = JSON.parse(subject) as Download;
+  const allConnections = await Promise.all(Array.from({ length: connections }, () => Connection.open(target)));
+  const freeConnections = [...allConnections];
   const sendOne = async () => {
     const path = paths.pop();
     if (path === undefined) throw new RangeError('Not enough paths');
-    const connection = free.pop()!;
+    const connection = freeConnections.pop()!;
     await connection.get(path);
-    free.push(connection);
+    freeConnections.push(connection);
   };
   try {
     return await repeat(connections, sendOne, seconds);
   } catch (error) {
     return { failed: String(error) };
   } finally {
-    for (const connection of opened) connection.close();
+    for (const connection of allConnections) connection.close();
   }
 }
 

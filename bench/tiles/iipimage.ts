@@ -35,8 +35,8 @@ export async function startIipImage(imageFile: string): Promise<IipImage | null>
   const children: ChildProcess[] = [];
   const close = async () => {
     for (const child of children) {
-      const ended = new Promise((resolve) => child.once('exit', resolve));
-      if (child.exitCode === null && child.kill('SIGTERM')) await ended;
+      const exit = new Promise((resolve) => child.once('exit', resolve));
+      if (child.exitCode === null && child.kill('SIGTERM')) await exit;
     }
     await rm(folder, { recursive: true, force: true });
   };

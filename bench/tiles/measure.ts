@@ -3,28 +3,28 @@ import autocannon from 'autocannon';
 import { startChild } from '../support/children.js';
 
 /** The results of one side of a comparison in a round: tasks per second, and per second of processor time of this process. */
-export interface Measured {
+export interface Throughput {
   perSecond: number;
   perCpuSecond: number;
 }
 
-/** Does its work for some seconds. */
-export type Side = (seconds: number) => Promise<Measured>;
+/** One side of a comparison, which does its work for some seconds. */
+export type Side = (seconds: number) => Promise<Throughput>;
 
 /** Number of tasks, and how long they took. */
-export interface Done {
+export interface TaskResult {
   count: number;
   seconds: number;
 }
 
-async function measured(work: () => Promise<Done>): Promise<Measured> {
+async function measureThroughput(work: () => Promise<TaskResult>): Promise<Throughput> {
   const before = process.cpuUsage();
   const { count, seconds } = await work();
   const { user, system } = process.cpuUsage(before);
   return { perSecond: count / seconds, perCpuSecond: count / ((user + system) / 1e6) };
 }
 
-/** Requests over keep-alive connections. Every response must be a success. */
+/** A side that sends requests over keep-alive connections. Every response must be a success. */
 export function requests(options: {
   url: string;
   connections: number;
@@ -33,7 +33,7 @@ export function requests(options: {
 }): Side {
   const { url, connections, headers = {}, path } = options;
   return (duration) =>
-    measured(async () => {
+    measureThroughput(async () => {
       const next = { method: 'GET' as const, headers, setupRequest: (request: object) => ({ ...request, path: path() }) };
       const result = await autocannon({ url, connections, duration, requests: [next] });
       if (result.non2xx > 0 || result.errors > 0) throw new Error(`${url}: ${result.non2xx} refused, ${result.errors} failed`);
@@ -41,13 +41,13 @@ export function requests(options: {
     });
 }
 
-/** Repeats a task, with this number at the same time, until the time is over or it was done often enough. */
+/** Repeats a task, with `concurrency` calls at the same time, until the time is over or `isEnough` returns true. */
 export async function repeat(
   concurrency: number,
   work: () => Promise<unknown>,
   duration: number,
   isEnough = () => false,
-): Promise<Done> {
+): Promise<TaskResult> {
   let count = 0;
   const start = performance.now();
   const elapsed = () => (performance.now() - start) / 1000;
@@ -61,18 +61,18 @@ export async function repeat(
   return { count, seconds: elapsed() };
 }
 
-/** Repeats work of this process, with this number of tasks at the same time. */
+/** A side that repeats work of this process, with `concurrency` calls at the same time. */
 export function loop(concurrency: number, work: () => Promise<unknown>): Side {
-  return (duration) => measured(() => repeat(concurrency, work, duration));
+  return (duration) => measureThroughput(() => repeat(concurrency, work, duration));
 }
 
-/** A client in its own process, so that its processor time is not the server's. It discards what it receives. */
+/** A client in a separate process, so that its processor time does not count as the server's. It discards what it receives. */
 export interface Client {
   downloads(options: Omit<Download, 'paths' | 'seconds'> & { path: () => string }): Side;
   stop(): Promise<void>;
 }
 
-/** Maximum number of pictures per second that are made here. */
+/** No host makes more pictures per second than this, so a download gets enough paths. */
 const maxPerSecond = 2000;
 
 /** Starts the client. */
@@ -83,10 +83,10 @@ export async function startClient(): Promise<Client> {
     downloads:
       ({ path, ...options }) =>
       (seconds) =>
-        measured(async () => {
+        measureThroughput(async () => {
           const paths = Array.from({ length: Math.ceil(seconds * maxPerSecond) }, path);
           const download: Download = { ...options, paths, seconds };
-          const answer = (await child.ask('download', JSON.stringify(download))) as Done | { failed: string };
+          const answer = (await child.ask('download', JSON.stringify(download))) as TaskResult | { failed: string };
           if ('failed' in answer) throw new Error(answer.failed);
           return answer;
         }),
@@ -115,8 +115,8 @@ export async function compare(
   sides: { ours: Side; reference: Side; against: string },
   { rounds = 5, seconds = 3, target, cpu = false, best = false }: CompareOptions,
 ): Promise<boolean> {
-  const ours: Measured[] = [];
-  const reference: Measured[] = [];
+  const ours: Throughput[] = [];
+  const reference: Throughput[] = [];
   // The first seconds of both sides warm up caches and the compiler, which uses the same processors.
   await sides.reference(warmUpSeconds);
   await sides.ours(warmUpSeconds);
@@ -124,20 +124,20 @@ export async function compare(
     reference.push(await sides.reference(seconds));
     ours.push(await sides.ours(seconds));
   }
-  const of = (side: readonly Measured[], key: keyof Measured) => {
+  const of = (side: readonly Throughput[], key: keyof Throughput) => {
     const values = side.map((each) => each[key]);
     return best ? Math.max(...values) : median(values);
   };
-  const ratio = (key: keyof Measured) => of(ours, key) / of(reference, key);
-  const reached = ratio(cpu === 'judged' ? 'perCpuSecond' : 'perSecond') >= target;
+  const ratio = (key: keyof Throughput) => of(ours, key) / of(reference, key);
+  const isReached = ratio(cpu === 'judged' ? 'perCpuSecond' : 'perSecond') >= target;
   const perSecond = of(ours, 'perSecond');
   console.log(
     `${name.padEnd(44)} ${perSecond.toFixed(0).padStart(6)}/s  ${ratio('perSecond').toFixed(2).padStart(6)} × ${sides.against}` +
       (cpu === 'judged' ? ` by the clock, ${ratio('perCpuSecond').toFixed(2)} × by processor time` : '') +
-      ` (to reach: ${target}; ${reached ? 'reached' : 'NOT REACHED'})` +
+      ` (to reach: ${target}; ${isReached ? 'reached' : 'NOT REACHED'})` +
       (cpu === true ? `, by processor time ${ratio('perCpuSecond').toFixed(2)} ×` : ''),
   );
-  return reached;
+  return isReached;
 }
 
 /** Requests for each path once, until the time is up. */

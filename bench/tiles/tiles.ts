@@ -1,6 +1,6 @@
 /**
- * Tiles and regions of a synthetic slide, over HTTP with token and access check, each against a reference that runs in turns with
- * them. docs/benchmarks.md says what the lines mean.
+ * Measures tiles and regions of a synthetic slide over HTTP, with token and access check, each in comparison with a reference. The two take
+ * turns. docs/benchmarks.md says what the lines mean.
  */
 import { mkdtemp, open, rm, writeFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
@@ -17,8 +17,8 @@ const columns = slideSize / tileSize;
 const tileCount = columns * columns;
 const connections = 16;
 
-/** Pictures decoded at the same time on both sides. */
-const decoding = 4;
+/** Number of pictures that are decoded at the same time on both sides. */
+const decodingConcurrency = 4;
 
 /** `--only TEXT`: only lines whose name contains the text. */
 const only = process.argv[process.argv.indexOf('--only') + 1];
@@ -26,13 +26,13 @@ const isWanted = (name: string) => !process.argv.includes('--only') || name.incl
 
 const random = (below: number) => Math.floor(Math.random() * below);
 
-let unseen = 0;
+let uncachedCount = 0;
 
 /**
  * A parameter that changes the name of a picture but not the picture, because subsampling below 0 is 0. So no response comes from a
  * cache.
  */
-const uncachedParameter = () => `jpegSubsampling=-${++unseen}`;
+const uncachedParameter = () => `jpegSubsampling=-${++uncachedCount}`;
 
 function tilePath({ tiles, levels }: SlideHost, index: number): string {
   return `${tiles}/zxy/${levels - 1}/${index % columns}/${Math.floor(index / columns)}`;
@@ -52,9 +52,9 @@ async function startBareExpress(tiles: readonly Buffer[], directory: string) {
     offsets.push(end);
     end += length;
   }
-  const flat = join(directory, 'tiles.bin');
-  await writeFile(flat, Buffer.concat(tiles));
-  const file = await open(flat);
+  const tilesPath = join(directory, 'tiles.bin');
+  await writeFile(tilesPath, Buffer.concat(tiles));
+  const file = await open(tilesPath);
   const app = express();
   app.get('/tile/:index', async (request, response) => {
     const index = Number(request.params.index);
@@ -74,7 +74,7 @@ async function startBareExpress(tiles: readonly Buffer[], directory: string) {
   };
 }
 
-async function passthrough(host: SlideHost, tiles: readonly Buffer[], directory: string): Promise<void> {
+async function measureStoredTiles(host: SlideHost, tiles: readonly Buffer[], directory: string): Promise<void> {
   const bare = await startBareExpress(tiles, directory);
   const iip = await startIipImage(host.file);
   try {
@@ -93,9 +93,9 @@ async function passthrough(host: SlideHost, tiles: readonly Buffer[], directory:
     if (iip === null) return;
     const resolution = host.levels - 1;
     const path = () => iip.tilePath(host.file, resolution, random(tileCount));
-    const other = requests({ url: iip.url, connections, path });
-    await compare('stored tile, warm', { ours: warm, reference: other, against: 'IIPImage' }, { target: 5 });
-    await compare('stored tile, uncached', { ours: cold, reference: other, against: 'IIPImage' }, { target: 5 });
+    const iipRequests = requests({ url: iip.url, connections, path });
+    await compare('stored tile, warm', { ours: warm, reference: iipRequests, against: 'IIPImage' }, { target: 5 });
+    await compare('stored tile, uncached', { ours: cold, reference: iipRequests, against: 'IIPImage' }, { target: 5 });
   } finally {
     await iip?.close();
     await bare.close();
@@ -132,10 +132,10 @@ const decodedCases: { name: string; query: string; write: (image: Sharp) => Shar
   })),
 ];
 
-/** Tiles that must be decoded; the reference decodes the stored tile and encodes the pixels of our answer. */
-async function decoded(host: SlideHost, tiles: readonly Buffer[]): Promise<void> {
+/** Measures tiles that must be decoded. The reference decodes the stored tile and encodes the pixels of the host's response. */
+async function measureDecodedTiles(host: SlideHost, tiles: readonly Buffer[]): Promise<void> {
   for (const { name, query, write } of decodedCases.filter((each) => isWanted(each.name))) {
-    const shown = await Promise.all(
+    const samples = await Promise.all(
       Array.from({ length: 64 }, async () => {
         const index = random(tileCount);
         const png = await fetchBytes(
@@ -146,19 +146,19 @@ async function decoded(host: SlideHost, tiles: readonly Buffer[]): Promise<void>
         return { stored: tiles[index]!, data, info };
       }),
     );
-    const reference = loop(decoding, async () => {
-      const { stored, data, info } = shown[random(shown.length)]!;
+    const reference = loop(decodingConcurrency, async () => {
+      const { stored, data, info } = samples[random(samples.length)]!;
       await sharp(stored).raw().toBuffer();
       await write(sharp(data, { raw: { width: info.width, height: info.height, channels: info.channels } })).toBuffer();
     });
     const path = () => `${tilePath(host, random(tileCount))}?${query}&${uncachedParameter()}`;
-    const ours = client.downloads({ url: host.url, connections: decoding, headers: host.headers, path });
+    const ours = client.downloads({ url: host.url, connections: decodingConcurrency, headers: host.headers, path });
     await compare(name, { ours, reference, against: 'sharp' }, { target: 0.7, cpu: true });
   }
 }
 
-/** Rectangles of the finest level, against libvips reading the same rectangles of the same file. */
-async function regions(host: SlideHost): Promise<void> {
+/** Measures rectangles of the finest level, in comparison with libvips reading the same rectangles of the same file. */
+async function measureRegions(host: SlideHost): Promise<void> {
   const randomCorner = (side: number, step: number) => ({
     left: random((slideSize - side) / step) * step,
     top: random((slideSize - side) / step) * step,
@@ -169,7 +169,7 @@ async function regions(host: SlideHost): Promise<void> {
     { name: 'region of 1024 x 1024, scaled to 700 x 700', side: 1024, output: 700, step: 1 },
   ];
   for (const { name, side, output, step } of cases.filter((each) => isWanted(each.name))) {
-    const reference = loop(decoding, async () => {
+    const reference = loop(decodingConcurrency, async () => {
       const image = sharp(host.file).extract({ ...randomCorner(side, step), width: side, height: side });
       await (output === side ? image : image.resize(output, output)).jpeg({ quality: 95, chromaSubsampling: '4:4:4' }).toBuffer();
     });
@@ -178,7 +178,7 @@ async function regions(host: SlideHost): Promise<void> {
       if (step > 1) return `${host.tiles}/dzi_files/13/${left / step}_${top / step}.jpg?tilesize=${step}&${uncachedParameter()}`;
       return `${host.tiles}/region?left=${left}&top=${top}&regionWidth=${side}&regionHeight=${side}&width=${output}&height=${output}`;
     };
-    const ours = client.downloads({ url: host.url, connections: decoding, headers: host.headers, path });
+    const ours = client.downloads({ url: host.url, connections: decodingConcurrency, headers: host.headers, path });
     await compare(name, { ours, reference, against: 'libvips' }, { target: 0.7, cpu: true });
   }
 }
@@ -189,9 +189,9 @@ const client = await startClient();
 try {
   const tiles: Buffer[] = [];
   for (let index = 0; index < tileCount; index += 1) tiles.push(await fetchBytes(host, tilePath(host, index)));
-  if (isWanted('stored tile')) await passthrough(host, tiles, directory);
-  await decoded(host, tiles);
-  await regions(host);
+  if (isWanted('stored tile')) await measureStoredTiles(host, tiles, directory);
+  await measureDecodedTiles(host, tiles);
+  await measureRegions(host);
 } finally {
   await client.stop();
   await host.close();

@@ -1,4 +1,4 @@
-/** Chunks of OME-Zarr of a synthetic slide, over HTTP with token and access check. docs/benchmarks.md says what the lines mean. */
+/** Measures OME-Zarr chunks of a synthetic slide over HTTP, with token and access check. docs/benchmarks.md says what the lines mean. */
 import sharp from 'sharp';
 import { toChunkBytes } from '../../src/features/zarr/chunk-bytes.js';
 import { loadZstdCompressor } from '../../src/tilesource/codecs/zstd-library.js';
@@ -10,10 +10,10 @@ const side = 256;
 const columns = slideSize / side;
 const tileCount = columns * columns;
 /** Number of chunks that are made at the same time on both sides. */
-const making = 4;
+const chunkConcurrency = 4;
 const manyChunks = 64;
 const zstdLevel = 1;
-const measuring = { rounds: 3, best: true } as const;
+const compareOptions = { rounds: 3, best: true } as const;
 
 printLoad();
 
@@ -36,25 +36,25 @@ const downloads = (connections: number, path: () => string) =>
   client.downloads({ url: host.url, connections, headers: host.headers, path });
 
 try {
-  const stored: Buffer[] = [];
-  for (let index = 0; index < tileCount; index += 1) stored.push(await fetchBytes(tilePath(index)));
+  const storedTiles: Buffer[] = [];
+  for (let index = 0; index < tileCount; index += 1) storedTiles.push(await fetchBytes(tilePath(index)));
   const compress = await loadZstdCompressor();
-  const library = loop(making, async () => {
-    const { data, info } = await sharp(stored[next++ % tileCount])
+  const library = loop(chunkConcurrency, async () => {
+    const { data, info } = await sharp(storedTiles[next++ % tileCount])
       .raw()
       .toBuffer({ resolveWithObject: true });
     const { width, height, channels } = info;
     compress(toChunkBytes({ data, width, height, bands: channels, dtype: 'uint8' }, 0, side), zstdLevel);
   });
-  const oneChannel = downloads(making, () => chunkPath(next++ % tileCount, 0));
+  const oneChannel = downloads(chunkConcurrency, () => chunkPath(next++ % tileCount, 0));
   await compare(
     'chunk of a JPEG slide',
     { ours: oneChannel, reference: library, against: 'sharp and zstd' },
-    { ...measuring, target: 0.7, cpu: 'judged' },
+    { ...compareOptions, target: 0.7, cpu: 'judged' },
   );
 
-  // Counted in tiles: three chunks are one.
-  const channels = downloads(making, () => chunkPath(Math.floor(next / 3) % tileCount, next++ % 3));
+  // The results are counted in tiles: three chunks are one tile.
+  const channels = downloads(chunkConcurrency, () => chunkPath(Math.floor(next / 3) % tileCount, next++ % 3));
   const inTiles: Side = async (seconds) => {
     const { perSecond, perCpuSecond } = await channels(seconds);
     return { perSecond: perSecond / 3, perCpuSecond: perCpuSecond / 3 };
@@ -62,11 +62,11 @@ try {
   await compare(
     'three channels of a tile',
     { ours: inTiles, reference: oneChannel, against: 'one channel' },
-    { ...measuring, target: 0.67, cpu: 'judged' },
+    { ...compareOptions, target: 0.67, cpu: 'judged' },
   );
 
   const tiles = requests({ url: host.url, connections: 1, path: () => tilePath(next++ % tileCount), headers: host.headers });
-  // Requests with a link have their own place in the queue, like those of another caller.
+  // Requests with a link have a separate place in the queue, like requests of another caller.
   const reply = await fetchBytes(`/api/v1/item/${host.itemId}/link`, 'POST');
   const link = `/t/${(JSON.parse(reply.toString()) as { token: string }).token}`;
   const tilesDuring =
@@ -77,13 +77,13 @@ try {
       return measured;
     };
   const many = tilesDuring(manyChunks);
-  const few = tilesDuring(making);
+  const few = tilesDuring(chunkConcurrency);
   await compare(
     'stored tile of another caller during 64 chunks',
-    { ours: many, reference: few, against: `during ${making} chunks` },
-    { ...measuring, target: 0.8 },
+    { ours: many, reference: few, against: `during ${chunkConcurrency} chunks` },
+    { ...compareOptions, target: 0.8 },
   );
-  await compare('the same', { ours: many, reference: tiles, against: 'without chunks' }, { ...measuring, target: 0 });
+  await compare('the same', { ours: many, reference: tiles, against: 'without chunks' }, { ...compareOptions, target: 0 });
 } finally {
   await client.stop();
   await host.close();
