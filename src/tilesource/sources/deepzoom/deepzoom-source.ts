@@ -255,9 +255,9 @@ async function openWithFolder(input: SourceInput, signal?: AbortSignal): Promise
   }
 }
 
-function missingTileError(path: string, mayArrive: boolean): TileSourceError {
+function missingTileError(path: string, canArriveLater: boolean): TileSourceError {
   const message = `The Deep Zoom image has no tile ${path}.`;
-  return mayArrive ? new MissingPartsError(message, [path]) : new TileSourceError(message);
+  return canArriveLater ? new MissingPartsError(message, [path]) : new TileSourceError(message);
 }
 
 /** Presents the files of a folder with paths relative to its parent. */

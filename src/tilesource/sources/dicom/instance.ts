@@ -31,11 +31,11 @@ interface ByteRange {
 }
 
 /** Finds the range of a frame. It is a function, because a file may have millions of frames. */
-type FindFrameRange = (frame: number) => ByteRange | undefined;
+type FrameRangeFinder = (frame: number) => ByteRange | undefined;
 
 /** One DICOM file: its header, and the positions of its frames. */
 export class DicomInstance {
-  #frameRangeFinder: Promise<FindFrameRange> | null = null;
+  #frameRangeFinder: Promise<FrameRangeFinder> | null = null;
 
   private constructor(
     readonly name: string,
@@ -156,7 +156,7 @@ export class DicomInstance {
     return bytes;
   }
 
-  #loadFrameRangeFinder(): Promise<FindFrameRange> {
+  #loadFrameRangeFinder(): Promise<FrameRangeFinder> {
     if (this.#frameRangeFinder === null) {
       const finderPromise = this.#createFrameRangeFinder();
       finderPromise.catch(() => {
@@ -168,7 +168,7 @@ export class DicomInstance {
   }
 
   /** Creates the function that finds a frame's range: from a table of offsets, or by reading the headers of all fragments. */
-  async #createFrameRangeFinder(): Promise<FindFrameRange> {
+  async #createFrameRangeFinder(): Promise<FrameRangeFinder> {
     const { frames, pixelOffset, extendedOffsets, extendedLengths } = this.header;
     const head = await this.#readExactly({ offset: pixelOffset, length: 8 }, 'the table of offsets');
     const table = viewOf(head);
@@ -183,15 +183,16 @@ export class DicomInstance {
     }
     if (tableLength === frames * 4 && frames > 1) {
       const bytes = viewOf(await this.#readExactly({ offset: pixelOffset + 8, length: tableLength }, 'the table of offsets'));
-      return this.#rangesByTable(firstFragment, bytes);
+      return this.#createFinderByTable(firstFragment, bytes);
     }
-    return this.#rangesByScanning(firstFragment, frames);
+    return this.#createFinderByFragments(firstFragment, frames);
   }
 
   /**
-   * Finds ranges by the table of offsets. A frame's range ends where the next frame begins, and includes the tags of its fragments.
+   * Creates a finder from the table of offsets. A frame's range ends where the next frame begins, and includes the tags of its
+   * fragments.
    */
-  async #rangesByTable(firstFragment: number, table: DataView): Promise<FindFrameRange> {
+  async #createFinderByTable(firstFragment: number, table: DataView): Promise<FrameRangeFinder> {
     const { size } = this.reader;
     const frames = table.byteLength / 4;
     const starts = new Uint32Array(frames);
@@ -211,8 +212,8 @@ export class DicomInstance {
     };
   }
 
-  /** Finds ranges by the headers of all fragments. Works only if each frame has one fragment, or there is only one frame. */
-  async #rangesByScanning(firstFragment: number, frames: number): Promise<FindFrameRange> {
+  /** Creates a finder from the headers of all fragments. Works only if each frame has one fragment, or there is only one frame. */
+  async #createFinderByFragments(firstFragment: number, frames: number): Promise<FrameRangeFinder> {
     const ranges: ByteRange[] = [];
     let window = { start: 0, view: new DataView(new ArrayBuffer(0)) as DataView };
     let offset = firstFragment;

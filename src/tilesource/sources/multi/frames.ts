@@ -33,16 +33,16 @@ function propertyOf(entry: SourceEntry, name: string): unknown {
   return Object.hasOwn(entry, name) ? entry[name] : undefined;
 }
 
-function numberProperty(entry: SourceEntry, name: string): number | undefined {
+function numberPropertyOf(entry: SourceEntry, name: string): number | undefined {
   const value = propertyOf(entry, name);
   return typeof value === 'number' ? value : undefined;
 }
 
 /** Converts a frame's index on an axis of its source to a position on the same axis of the image. */
 function axisPosition(entry: SourceEntry, axis: string, index: number): number {
-  const fixedPosition = numberProperty(entry, `${axis}Set`);
+  const fixedPosition = numberPropertyOf(entry, `${axis}Set`);
   if (fixedPosition !== undefined) return fixedPosition;
-  const offset = numberProperty(entry, axis) ?? 0;
+  const offset = numberPropertyOf(entry, axis) ?? 0;
   const property = propertyOf(entry, `${axis}Values`);
   const positions = Array.isArray(property) ? (property as number[]) : [];
   const [first] = positions;

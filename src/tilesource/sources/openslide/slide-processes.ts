@@ -46,7 +46,7 @@ export class SlideProcesses {
     const child = this.#takeProcess();
     try {
       const answer = await requestAnswer(child, request);
-      this.#keepIdle(child);
+      this.#addIdleProcess(child);
       if (answer.kind === 'done') return answer.result;
       throw new TileSourceError(`OpenSlide: ${answer.reason.replace(/\.$/, '')}.`);
     } catch (error) {
@@ -67,7 +67,7 @@ export class SlideProcesses {
     return startProcess();
   }
 
-  #keepIdle(child: ChildProcess): void {
+  #addIdleProcess(child: ChildProcess): void {
     const timer = setTimeout(() => {
       this.#idleProcesses.splice(this.#idleProcesses.findIndex((idle) => idle.child === child) >>> 0, 1);
       child.kill('SIGKILL');

@@ -6,7 +6,7 @@ import { priorities, type TileSourceDefinition } from '../../tile-source.js';
 import { runProcessing } from '../../process/processing.js';
 import { maxPixels, openDecodedPicture, readWholeFile } from './decoded-picture.js';
 
-const what = 'the picture (JPEG XR)';
+const pictureName = 'the picture (JPEG XR)';
 
 /** Reads JPEG XR (HD Photo), decoded as a whole by the package jpegxr. */
 export const jpegXrSource: TileSourceDefinition = {
@@ -16,11 +16,11 @@ export const jpegXrSource: TileSourceDefinition = {
   async open(input, options = {}) {
     const isJpegXr = (head: Buffer) => head.length >= 8 && head.readUInt32BE(0) >>> 8 === 0x49_49_bc;
     const bytes = await readWholeFile(input, isJpegXr, 'JPEG XR', options.signal);
-    const { width, height } = readJpegXrSize(bytes, what);
+    const { width, height } = readJpegXrSize(bytes, pictureName);
     if (width * height > maxPixels) {
       throw new TileSourceError(`The JPEG XR picture has ${width} by ${height} pixels; at most ${maxPixels} are supported.`);
     }
-    const { info, data } = await codecThreads.decodePicture({ codec: 'jpegxr', bytes }, what, options.signal);
+    const { info, data } = await codecThreads.decodePicture({ codec: 'jpegxr', bytes }, pictureName, options.signal);
     const { componentCount: bands, bitsPerSample: bits } = info;
     if ((bands !== 1 && bands !== 3) || bits > 16) {
       throw new TileSourceError(

@@ -57,7 +57,7 @@ function readSizes(cards: Cards): number[] {
   return sizes;
 }
 
-function layOutImage(cards: Cards, start: number, size: number): RowLayout {
+function layOutImage(cards: Cards, pixelsOffset: number, fileSize: number): RowLayout {
   const [width = 0, height = 0, ...otherLengths] = readSizes(cards);
   const depth = cards.get('BITPIX') ?? '';
   const format = sampleFormats[depth];
@@ -67,8 +67,8 @@ function layOutImage(cards: Cards, start: number, size: number): RowLayout {
   if (frames < 1 || frames > maxFrames)
     throw new TileSourceError(`The FITS file has ${frames} planes; at most ${maxFrames} are supported.`);
   const rowBytes = width * bytesPerSample;
-  if (start + rowBytes * height * frames > size)
-    throw new TileSourceError(`Truncated FITS: its ${size} bytes are too few for ${frames} planes.`);
+  if (pixelsOffset + rowBytes * height * frames > fileSize)
+    throw new TileSourceError(`Truncated FITS: its ${fileSize} bytes are too few for ${frames} planes.`);
   const [zero, scale] = [Number(cards.get('BZERO') ?? 0), Number(cards.get('BSCALE') ?? 1)];
   const shiftedType = scale === 1 ? shiftedTypes[`${depth}/${zero}`] : undefined;
   const isUnscaled = zero === 0 && scale === 1;
@@ -82,7 +82,7 @@ function layOutImage(cards: Cards, start: number, size: number): RowLayout {
     frames,
     pixelBits: bytesPerSample * 8,
     // The first row in the file is the lowest row of the picture.
-    findTopRow: (frame) => start + rowBytes * (height * (frame + 1) - 1),
+    findTopRow: (frame) => pixelsOffset + rowBytes * (height * (frame + 1) - 1),
     rowStep: -rowBytes,
     unpack: (row, { skip, count }, out, at) => {
       for (let i = 0; i < count; i++) {

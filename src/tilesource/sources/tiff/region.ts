@@ -34,11 +34,7 @@ export async function loadChunkTable(reader: ChunkReader, layout: ImageLayout): 
   return table;
 }
 
-async function chunkPosition(
-  reader: ChunkReader,
-  layout: ImageLayout,
-  index: number,
-): Promise<{ offset: number; length: number }> {
+async function findChunk(reader: ChunkReader, layout: ImageLayout, index: number): Promise<{ offset: number; length: number }> {
   if (layout.interchange !== null) {
     const { offset, length } = layout.interchange;
     // Some writers count a few bytes too many.
@@ -94,7 +90,7 @@ export async function readStoredChunk(reader: ChunkReader, layout: ImageLayout, 
 
 /** The position of a chunk in the file; `null` if it was never written. */
 async function findStoredRange(reader: ChunkReader, layout: ImageLayout, index: number): Promise<ByteRange | null> {
-  const { offset, length: claimedLength } = await chunkPosition(reader, layout, index);
+  const { offset, length: claimedLength } = await findChunk(reader, layout, index);
   let length = claimedLength;
   if (offset === 0 || length === 0) return null;
   if (layout.compression === compressions.none) {

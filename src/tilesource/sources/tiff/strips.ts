@@ -17,7 +17,7 @@ const maxRunRows = 256;
 /** Maximum number of decoded bytes of strips that are read together, unless a single strip has more. */
 const maxRunBytes = 2 ** 22;
 
-function rowBytes(layout: ImageLayout): number {
+function rowBytesOf(layout: ImageLayout): number {
   const storedPixelBytes = layout.samplesPerPixel * Math.max(1, layout.bits / 8);
   return layout.width * Math.max(storedPixelBytes, layout.bands * sampleBytes(layout.dtype));
 }
@@ -25,13 +25,13 @@ function rowBytes(layout: ImageLayout): number {
 /** Whether tiles can be read directly from the stored image. */
 export function canReadTiles(layout: ImageLayout): boolean {
   return (
-    layout.tiled || rowBytes(layout) * (canReadRowsSeparately(layout) ? stripTileSide : layout.chunkHeight) <= maxBytesPerTile
+    layout.tiled || rowBytesOf(layout) * (canReadRowsSeparately(layout) ? stripTileSide : layout.chunkHeight) <= maxBytesPerTile
   );
 }
 
 /** Number of rows of a large image in strips that are read together: some strips, or some rows of an uncompressed strip. */
 export function rowsPerRead(layout: ImageLayout): number {
-  const rowCount = Math.max(1, Math.min(maxRunRows, Math.floor(maxRunBytes / rowBytes(layout))));
+  const rowCount = Math.max(1, Math.min(maxRunRows, Math.floor(maxRunBytes / rowBytesOf(layout))));
   if (canReadRowsSeparately(layout)) return rowCount;
   return Math.max(1, Math.floor(rowCount / layout.chunkHeight)) * layout.chunkHeight;
 }
@@ -44,16 +44,16 @@ export function checkStrips(layout: ImageLayout, maxPixels: number): void {
       `This TIFF is not stored in tiles, and with ${width} by ${height} pixels it is too large to be tiled on opening (at most ${maxPixels} pixels).`,
     );
   }
-  const stripBytes = rowBytes(layout) * chunkHeight;
+  const stripBytes = rowBytesOf(layout) * chunkHeight;
   if (!canReadRowsSeparately(layout) && stripBytes > maxStripBytes) {
     throw new TileSourceError(
       `This TIFF has compressed strips of ${chunkHeight} rows, which take ${stripBytes} bytes each; at most ${maxStripBytes} are supported.`,
     );
   }
-  const tileRowBytes = rowBytes(layout) * stripTileSide;
+  const tileRowBytes = rowBytesOf(layout) * stripTileSide;
   if (tileRowBytes > maxTileRowBytes) {
     throw new TileSourceError(
-      `This TIFF is not stored in tiles, and its rows take ${rowBytes(layout)} bytes each; at most ${maxTileRowBytes / stripTileSide} are converted to tiles.`,
+      `This TIFF is not stored in tiles, and its rows take ${rowBytesOf(layout)} bytes each; at most ${maxTileRowBytes / stripTileSide} are converted to tiles.`,
     );
   }
 }

@@ -79,7 +79,7 @@ const maxAssociatedSide = 16_384;
  */
 const maxDescribedDirectories = 2048;
 
-async function summarize(directory: Directory): Promise<DirectorySummary | null> {
+async function summarizeDirectory(directory: Directory): Promise<DirectorySummary | null> {
   try {
     const { width, height } = await directory.size();
     return {
@@ -122,7 +122,7 @@ function largestSummary(summaries: readonly DirectorySummary[]): DirectorySummar
  * Groups reduced images by level. A level counts if it has one image for each frame. If there is only one frame, further images of
  * a level are ignored.
  */
-function mainReductions(
+function groupMainReductions(
   base: DirectorySummary,
   frameCount: number,
   otherSummaries: readonly DirectorySummary[],
@@ -145,7 +145,7 @@ async function readSubReductions(file: TiffBytes, base: DirectorySummary): Promi
   const reductions = new Map<number, Reduction>();
   if (!base.directory.has(tags.subIfds)) return reductions;
   for (const [subIfdIndex, directory] of (await file.readSubDirectories(base.directory)).entries()) {
-    const summary = await summarize(directory);
+    const summary = await summarizeDirectory(directory);
     const power = summary !== null && haveSameSamples(base, summary) ? reductionPower(base, summary) : null;
     if (power !== null && !reductions.has(power)) reductions.set(power, { kind: 'sub', subIfdIndex });
   }
@@ -245,7 +245,7 @@ async function readGenericStructure(
 ): Promise<TiffStructure> {
   const summaries: DirectorySummary[] = [];
   for (const directory of mainDirectories) {
-    const summary = await summarize(directory);
+    const summary = await summarizeDirectory(directory);
     // Bit 2 marks a transparency mask.
     if (summary !== null && (summary.subfileType & 4) === 0) summaries.push(summary);
     if (isSliceOver()) await nextSlice();
@@ -272,7 +272,7 @@ async function readGenericStructure(
   const reductions =
     subReductions.size > 0
       ? subReductions
-      : mainReductions(
+      : groupMainReductions(
           base,
           frames.length,
           otherSummaries.filter((each) => !associatedDirectories.has(each.directory)),
@@ -321,7 +321,7 @@ async function readOmeStructure(
     if (isSliceOver()) await nextSlice();
   }
   const firstDirectory = frames.find(({ directory }) => directory !== null)?.directory;
-  const base = firstDirectory === undefined || firstDirectory === null ? null : await summarize(firstDirectory);
+  const base = firstDirectory === undefined || firstDirectory === null ? null : await summarizeDirectory(firstDirectory);
   if (base === null) throw new TileSourceError('The OME-XML of this TIFF names no directory that can be read.');
   if (base.width !== ome.sizeX || base.height !== ome.sizeY) {
     throw new TileSourceError(
@@ -343,11 +343,11 @@ async function readOmeStructure(
   if (reductions.size === 0) {
     const otherSummaries: DirectorySummary[] = [];
     for (const [directoryIndex, directory] of mainDirectories.entries()) {
-      const summary = usedDirectories.has(directoryIndex) ? null : await summarize(directory);
+      const summary = usedDirectories.has(directoryIndex) ? null : await summarizeDirectory(directory);
       if (summary !== null) otherSummaries.push(summary);
       if (isSliceOver()) await nextSlice();
     }
-    reductions = mainReductions(base, frames.length, otherSummaries);
+    reductions = groupMainReductions(base, frames.length, otherSummaries);
   }
   const resolution = await readPixelSize(base.directory);
   return {

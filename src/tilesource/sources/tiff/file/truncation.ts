@@ -57,7 +57,7 @@ async function describeTruncation(
   const tiled = directory.isTiled;
   const { offsets: offsetTag, lengths: lengthTag } = directory.chunkTags;
   const count = directory.count(offsetTag);
-  const uncompressedBytesOf = tiled || compression !== compressions.none ? null : await readUncompressedBytes(directory);
+  const uncompressedLengthOf = tiled || compression !== compressions.none ? null : await readUncompressedLengths(directory);
   let message: string | null = null;
   const start = Math.max(0, count - budget.chunks);
   for (let firstChunk = start; firstChunk < count && message === null; firstChunk += positionsPerRead) {
@@ -70,10 +70,10 @@ async function describeTruncation(
         // Some programs leave out all lengths, or the lengths of the last strips.
         const storedLength = lengths[at] ?? 1;
         const end =
-          offset + (uncompressedBytesOf === null ? storedLength : Math.min(storedLength, uncompressedBytesOf(firstChunk + at)));
+          offset + (uncompressedLengthOf === null ? storedLength : Math.min(storedLength, uncompressedLengthOf(firstChunk + at)));
         if (offset === 0 || storedLength === 0 || end <= file.size) continue;
-        const what = `${tiled ? 'tile' : 'strip'} ${firstChunk + at} of ${directoryName}`;
-        message = `The file is truncated: ${what} ends at byte ${end}, but the file has ${file.size} bytes.`;
+        const chunkName = `${tiled ? 'tile' : 'strip'} ${firstChunk + at} of ${directoryName}`;
+        message = `The file is truncated: ${chunkName} ends at byte ${end}, but the file has ${file.size} bytes.`;
       }
     });
   }
@@ -82,7 +82,7 @@ async function describeTruncation(
 }
 
 /** Returns a function for the number of bytes that an uncompressed strip needs. Many strips claim more, especially the last one. */
-async function readUncompressedBytes(directory: Directory): Promise<(strip: number) => number> {
+async function readUncompressedLengths(directory: Directory): Promise<(strip: number) => number> {
   const { width, height } = await directory.size();
   const samples = await directory.number(tags.samplesPerPixel, 1);
   const bits = await directory.number(tags.bitsPerSample, 1);
