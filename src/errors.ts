@@ -78,7 +78,7 @@ export class BadValueError extends LargeImageError {
   }
 }
 
-/** A document or field that breaks a rule of its model; `field` names it. */
+/** A document breaks a rule of its model. `field` is the name of the invalid field, if there is one. */
 export class InvalidError extends LargeImageError {
   constructor(message: string, field?: string, options: { cause?: unknown } = {}) {
     super('invalid', message, { ...options, details: field === undefined ? {} : { field } });
@@ -106,7 +106,7 @@ export class LevelDeniedError extends AccessDeniedError {
   /**
    * @param level the level that the request needs
    * @param subject the document, such as `folder 0123…`
-   * @param userId of the caller; `null` if anonymous
+   * @param userId the caller's id; `null` if the caller is anonymous
    */
   constructor(
     readonly level: 0 | 1 | 2,
@@ -133,7 +133,7 @@ interface TileSourceErrorOptions {
   details?: Record<string, unknown>;
 }
 
-/** A file that a tile source cannot read, or stops being able to read: corrupt, truncated, unsupported. */
+/** A tile source cannot read a file, or can no longer read it, because the file is corrupt, truncated or unsupported. */
 export class TileSourceError extends LargeImageError {
   /** The problem with the file, as a sentence that does not name the file. */
   readonly reason: string;
@@ -176,11 +176,11 @@ export class CorruptTileError extends TileSourceError {
   }
 }
 
-/** A file in another format than the source reads. If another source knows the format, the error of that source is reported. */
+/** The file has a format that the source does not read. If another source knows the format, that source's error is reported. */
 export class OtherFormatError extends TileSourceError {}
 
 /** Maximum number of names of missing files in an error. */
-const maxMissing = 1000;
+const maxMissingNames = 1000;
 
 /** An image of several files, some of which are missing. */
 export class MissingPartsError extends TileSourceError {
@@ -189,7 +189,7 @@ export class MissingPartsError extends TileSourceError {
 
   constructor(message: string, missing: readonly string[], options: TileSourceErrorOptions = {}) {
     super(message, options);
-    this.missing = missing.slice(0, maxMissing);
+    this.missing = missing.slice(0, maxMissingNames);
   }
 }
 

@@ -17,13 +17,15 @@ export interface Caller {
   id: string | null;
   /** Site administrators pass every check. */
   admin: boolean;
-  /** Scopes of the token. `core.user_auth` includes all the others that belong to a user. */
+  /** Scopes of the token. `core.user_auth` includes every other scope of a user. */
   scopes: readonly string[];
   /** When the token stops being valid. The plugin never caches the caller for longer. */
   expires?: Date;
 }
 
-/** A strategy of Passport that reads a token from `Authorization: Bearer`, such as those of passport-jwt and passport-http-bearer. */
+/**
+ * A strategy of Passport that reads a token from `Authorization: Bearer`, such as those of passport-jwt and passport-http-bearer.
+ */
 export interface HostStrategy {
   authenticate(request: never, options?: never): unknown;
 }
@@ -31,14 +33,14 @@ export interface HostStrategy {
 /** How the host finds the owner of a token. */
 export type HostTokens =
   | {
-      /** Returns the owner of a token, or `null` if it is unknown, expired or revoked. */
+      /** Returns the owner of a token, or `null` if the token is unknown, expired or revoked. */
       verify(token: string): Promise<Caller | null>;
       strategies?: undefined;
     }
   | {
       /**
        * Strategies that the server already has. They are tried in order until one succeeds. The request that they see contains only
-       * the token, as `Authorization: Bearer`, wherever the client has put it.
+       * the token, as `Authorization: Bearer`, even if the client has sent the token in another place.
        */
       strategies: readonly HostStrategy[];
       /**
@@ -85,24 +87,27 @@ export interface AccessList {
 
 /** Permissions on items and folders. */
 export interface HostAccess {
-  /** The caller's level on a document (a `null` caller is anonymous). It is also called for site administrators. */
+  /** The caller's level on a document. A `null` caller is anonymous. The plugin also asks for the level of site administrators. */
   level(caller: Caller | null, subject: { type: 'item' | 'folder'; doc: StoredDocument }): Promise<AccessLevel>;
-  /** A MongoDB filter on the model that matches the documents on which the caller has at least `level`; for lists. */
+  /** A MongoDB filter on the model that matches the documents on which the caller has at least `level`. Lists use this filter. */
   filter(caller: Caller | null, type: 'item' | 'folder', level: AccessLevel): Promise<Record<string, unknown>>;
   /**
-   * The permissions on a folder as a list, which new annotations of its items start with. Default: an empty list, which is public
-   * if an anonymous caller can read the folder.
+   * The permissions on a folder. New annotations of the folder's items start with this list. Default: a list without entries, which
+   * is public if an anonymous caller can read the folder.
    */
   list?(folder: StoredDocument): Promise<AccessList>;
-  /** Flags that the caller has on a folder. `large_image_create_annotations` lets them annotate its items without writing to them. Default: none. */
+  /**
+   * Flags that the caller has on a folder. `large_image_create_annotations` lets them annotate its items without writing to them.
+   * Default: none.
+   */
   flags?(caller: Caller | null, folder: StoredDocument): Promise<readonly string[]>;
 }
 
 /** Users and groups, for the access lists of annotations and for comments. */
 export interface HostDirectory {
   /**
-   * The users among `ids` that exist; with `asker`, only those that the asker can see. `isDisabled`: whether they cannot sign in. A
-   * document must always have an administrator, and such users do not count as one.
+   * The users among `ids` that exist; with `asker`, only those that the asker can see. `isDisabled` says that the user cannot sign
+   * in. Every document needs an administrator, and disabled users do not count as administrators.
    */
   users(
     ids: readonly string[],
@@ -110,7 +115,7 @@ export interface HostDirectory {
   ): Promise<{ id: string; login: string; name: string; isDisabled?: boolean }[]>;
   /**
    * The groups among `ids` that exist; with `asker`, only those that the asker can see. `hasMembers` says whether someone who can
-   * sign in belongs to the group; only such a group counts as an administrator. If it is absent, only the caller's own groups
+   * sign in belongs to the group; only such a group counts as an administrator. Without `hasMembers`, only the caller's own groups
    * count.
    */
   groups(
@@ -120,8 +125,8 @@ export interface HostDirectory {
   /** Ids of the groups that a user belongs to. */
   groupsOf(userId: string): Promise<readonly string[]>;
   /**
-   * The users with these logins that the asker can see, for mentions (`@login`) in comments. The logins are in lower case. Default: comments
-   * mention nobody.
+   * The users with these logins that the asker can see, for mentions (`@login`) in comments. The logins are in lower case. Default:
+   * comments mention nobody.
    */
   usersByLogin?(logins: readonly string[], asker: Caller): Promise<{ id: string; login: string; name: string }[]>;
 }
@@ -137,7 +142,7 @@ export interface NewFile {
    * files.
    */
   parent: { type: 'item' | 'attached'; itemId: string };
-  /** Further fields of the record, all of them declared by the plugin on the file model. */
+  /** Further fields of the record. The plugin declares all these fields on the file model. */
   fields?: Record<string, unknown>;
   creatorId?: string | null;
 }
@@ -154,30 +159,34 @@ export interface HostFiles {
   localPath(file: StoredDocument): Promise<string | null>;
   /** Bytes from `start` to `end`, not including `end`. */
   read(file: StoredDocument, range: { start: number; end: number }, options?: { signal?: AbortSignal }): Promise<Readable>;
-  /** Stores a stream as a new file. Resolves with its record when bytes and record are complete; if it fails, nothing is left. */
+  /**
+   * Stores a stream as a new file. Resolves with the file's record when bytes and record are complete. If storing fails, nothing of
+   * the file is left.
+   */
   create(file: NewFile, content: Readable, options?: { signal?: AbortSignal }): Promise<StoredDocument>;
   /** Removes record and bytes. */
   remove(file: StoredDocument): Promise<void>;
   /**
-   * Like {@link HostFiles.create} for several small files, in fewer steps than one by one. Each succeeds or fails separately. It
-   * resolves when all have been tried, with the results in order. Default: one by one.
+   * Creates several small files with fewer operations than separate calls of {@link HostFiles.create}. Each file succeeds or fails
+   * separately. Resolves when all files have been tried, with the results in the order of `files`. Default: one call of `create`
+   * per file.
    */
   createMany?(files: readonly NewFileContent[]): Promise<PromiseSettledResult<StoredDocument>[]>;
   /**
-   * Like {@link HostFiles.remove} for at most a few hundred files, in fewer steps than one by one. Files that no longer exist are
-   * not an error. Default: one by one.
+   * Removes at most a few hundred files with fewer operations than separate calls of {@link HostFiles.remove}. Files that no longer
+   * exist are not an error. Default: one call of `remove` per file.
    */
   removeMany?(files: readonly StoredDocument[]): Promise<void>;
-  /** Moves a file to another item, as if it had always been there. Default: through the model. */
+  /** Moves a file to another item. Default: the plugin changes the file's record through the model. */
   move?(file: StoredDocument, itemId: string): Promise<void>;
   /**
-   * Removes bytes without a record, left by processes that were killed before they stored the record. Called at startup and daily.
-   * The counts that it returns are logged. Default: nothing; the host takes care of that itself.
+   * Removes stored bytes that have no record because a process was killed before it stored the record. Called at startup and
+   * daily. The returned counts are logged. Default: nothing is removed.
    */
   sweep?(options: { signal: AbortSignal }): Promise<Readonly<Record<string, number>>>;
   /**
-   * The files that belong to a file without being files of an item, such as the chunks of a Zarr. They are in the folder of the file,
-   * or in folders below. `null` if there can be none. Default: `null` for all files.
+   * Access to further files that belong to a file without being files of an item, such as the chunks of a Zarr. These further files
+   * are in the folder of the file, or in folders below. `null` if the file cannot have any. Default: `null` for all files.
    */
   tree?(file: StoredDocument): HostFileTree | null;
   /** The address from which clients can download the file, for `redirect` on tiles; `null` if there is none. */
@@ -200,14 +209,14 @@ export interface HostEventPayloads {
   'item.saved': { item: StoredDocument };
   'item.removed': { item: StoredDocument };
   /**
-   * Items were removed together. A host that removes thousands of them announces them with this event, some hundred at a time, instead of
-   * `item.removed` for each. Then everything that belongs to them is removed with few commands to the database.
+   * Items were removed together. A host that removes thousands of items announces a few hundred of them per event, instead of
+   * sending `item.removed` for each. Then everything that belongs to the items is removed with few commands to the database.
    */
   'items.removed': { items: readonly StoredDocument[] };
   /**
-   * Items were put into a trash of the host. Until `item.shown`, the plugin answers everything about them as if they did not exist,
-   * and removes nothing that belongs to them. Their documents need not be changed, and may be moved elsewhere. Send at most a few
-   * hundred items in one event.
+   * Items were put into a trash of the host. Until `item.shown`, the plugin answers requests for these items as if they did not
+   * exist, but keeps everything that belongs to them. The host may leave the documents of the items unchanged, or move them
+   * elsewhere. Send at most a few hundred items in one event.
    */
   'item.hidden': { items: readonly StoredDocument[] };
   /** Items were taken out of the trash again, and exist as before. */
@@ -216,7 +225,7 @@ export interface HostEventPayloads {
     source: StoredDocument;
     item: StoredDocument;
     fileIds: ReadonlyMap<string, string>;
-    /** Id of the user who copied it. */
+    /** Id of the user who copied the item. */
     userId?: string | null;
     /** Whether the annotations are copied too. Default true. */
     copyAnnotations?: boolean;
@@ -224,20 +233,20 @@ export interface HostEventPayloads {
   'file.saved': {
     file: StoredDocument;
     created: boolean;
-    /** When the host found that the content of the file had changed. Annotations of its item show this. */
+    /** Set if the content of the file has changed: when the host noticed the change. The item's annotations record this time. */
     replacedAt?: Date;
   };
   /**
-   * Items were created together, with one file each. A host with thousands of new files announces them with this event, some hundred at a
-   * time, instead of `file.saved` for each. Then they become images with few commands to the database.
+   * Items were created together, with one file each. A host with thousands of new files announces a few hundred of them per event,
+   * instead of sending `file.saved` for each. Then the items become images with few commands to the database.
    */
   'files.added': { added: readonly { file: StoredDocument; item: StoredDocument }[] };
   'file.removed': { file: StoredDocument };
-  /** Files were removed together, at most some hundred. A host may send this instead of `file.removed` for each. */
+  /** At most a few hundred files were removed together. A host may send this event instead of `file.removed` for each file. */
   'files.removed': { files: readonly StoredDocument[] };
   /**
-   * An upload has ended. `reference` is the client's text for it. `id` identifies the upload: it may be announced again after a
-   * crash, and a listener acts on each `id` only once.
+   * An upload has ended. `reference` is a text that the client attached to the upload. `id` identifies the upload: an upload may be
+   * announced again after a crash, and a listener acts on each `id` only once.
    */
   'upload.finished': { file: StoredDocument; caller: Caller | null; reference?: string; id?: string };
   'folder.saved': { folder: StoredDocument };
@@ -277,7 +286,7 @@ export interface HostLogger {
   error(fields: object, event: string): void;
 }
 
-/** Names of the fields of the host's models, if they differ from the defaults (which are the names given here). */
+/** Names of the fields of the host's models. The default name of each field is the name of its member here. */
 export interface HostFields {
   item: { name: string; folderId: string; created: string; updated: string; size: string; meta: string };
   file: { name: string; itemId: string; mimeType: string; size: string; created: string };
@@ -303,9 +312,9 @@ export interface Host {
    * The Express application, or a router of it. `install` mounts the plugin's router here, so add catch-all routes afterwards.
    */
   app: HostApp;
-  /** Path of the REST API relative to `app`, without trailing slash: `/api/v1`. */
+  /** Path of the REST API relative to `app`, without trailing slash, such as `/api/v1`. */
   apiRoot: string;
-  /** Name of the product in the API; default `service`. `girder` makes the API match existing clients. */
+  /** Name of the product in the API. Default `service`. Existing clients need `girder`. */
   brand?: string;
   /** The host's own instance. The plugin compiles its models on the connection of `models.item`. */
   mongoose: Mongoose;
@@ -320,10 +329,10 @@ export interface Host {
   directory?: HostDirectory;
   files: HostFiles;
   /**
-   * Creates an item: for configurations that are stored in a folder, and for converted copies of images. The host can change the
+   * Creates an item, for a configuration that is stored in a folder, or for a converted copy of an image. The host can change the
    * name if it is taken. `fields` are further fields of the record, declared by the plugin on the item model; if the host does not
-   * store them, the plugin adds them afterwards. Default: storing a new configuration answers 501, and copies are made through the
-   * model.
+   * store them, the plugin adds them afterwards. Default: storing a new configuration answers 501, and items for copies are created
+   * through the model.
    */
   createItem?: (item: {
     name: string;
@@ -334,8 +343,8 @@ export interface Host {
   /** Removes an item with everything that belongs to it. Default: through the model. */
   removeItem?: (item: StoredDocument) => Promise<void>;
   /**
-   * Called after `PUT item/:id/internal_metadata/meta` has replaced the metadata of an item, for hosts that derive something from it, such as an
-   * index of words. Default: nothing.
+   * Called after `PUT item/:id/internal_metadata/meta` has replaced the metadata of an item, so that the host can update what it
+   * derives from the metadata, such as an index of words. Default: nothing.
    */
   metadataReplaced?: (itemId: string) => Promise<void>;
   /** Default: hooks on the three models. Changes that bypass the models take effect when the cached verdicts expire. */

@@ -31,7 +31,7 @@ import type { InstallOptions, Installation } from './installation.js';
 /**
  * Makes a server a large-image server: extends its models, registers the jobs on its Agenda and mounts the routes.
  *
- * There can be several hosts in one process, each with its own connection; they share nothing.
+ * Can be called for several hosts in one process, each with its own connection. Their installations share nothing.
  */
 export async function install(host: Host, options: InstallOptions = {}): Promise<Installation> {
   requireHost(host);

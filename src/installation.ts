@@ -11,7 +11,7 @@ import type { Settings } from './features/settings/settings.js';
 import type { QueueLimits, QueueName } from './core/concurrency/queues.js';
 import type { TileSourceDefinition } from './tilesource/tile-source.js';
 
-/** The members of prom-client's `Registry` that are used. */
+/** The members of prom-client's `Registry` that the plugin uses. */
 export interface MetricsRegistry {
   readonly contentType: string;
   metrics(): Promise<string>;
@@ -27,20 +27,21 @@ export interface InstallOptions {
   /** Your own tile cache, instead of those that `cacheBackend` names. */
   tileCache?: TileCache;
   /**
-   * Address of the Redis for `cacheBackend: 'redis'`. Default: `cache_redis_url` of the configuration, otherwise `127.0.0.1:6379`.
+   * Address of the Redis server for `cacheBackend: 'redis'`. Default: `cache_redis_url` of the configuration, otherwise
+   * `127.0.0.1:6379`.
    */
   redisUrl?: string;
   /** Memory for encoded tiles in bytes; 0 disables the cache. Default: a 16th of the memory, or the value in the configuration. */
   tileCacheBytes?: number;
   /** Number of image files that stay open for later requests; 0 for none. Default 64, or the value in the configuration. */
   maxOpenSources?: number;
-  /** Memory of all open image files in bytes. Default: a 32nd of the memory, or the value in the configuration. */
+  /** Memory for all open image files in bytes. Default: a 32nd of the memory, or the value in the configuration. */
   maxOpenSourceBytes?: number;
   /** Memory for blocks of remote files (`localPath` is `null`), in bytes. Default: the same as for open image files. */
   remoteBytes?: number;
   /**
-   * Milliseconds between cleanups of annotations, which remove old versions and leftovers of killed writes. Each is done by one of
-   * the processes on the database. Default: an hour; 0: this process does none.
+   * Milliseconds between cleanups of annotations, which remove old versions and leftovers of killed writes. Each cleanup is done by
+   * one of the processes that share the database. Default: an hour; 0: never in this process.
    */
   annotationCleanupMs?: number;
   /**
@@ -58,8 +59,8 @@ export interface InstallOptions {
    */
   metrics?: MetricsRegistry;
   /**
-   * Number of processes, including this one, that share the memory of the machine. Defaults that are a portion of the memory are a
-   * portion of this process's share. Default 1.
+   * Number of processes, including this one, that share the memory of the machine. Defaults such as "a 16th of the memory" refer to
+   * this process's share. Default 1.
    */
   processes?: number;
   /** Path of the configuration file. Default: the path in `SERVICE_CONFIG` (docs/configuration-text.md). */
@@ -74,17 +75,20 @@ export interface Installation {
   settings: Settings;
   /** Job records and their changes. */
   jobs: JobStore;
-  /** Item lists with recursion, grouping and filters, for the host's own GET item. */
+  /** Item lists with recursion, grouping and filters, for the host's own route `GET item`. */
   itemLists: ItemLists;
-  /** The configuration of folders, for the order of the host's own lists. */
+  /** The sort order that folders configure, for the host's own lists. */
   folderConfiguration: Pick<FolderConfiguration, 'defaultSort'>;
-  /** The search mode `li_metadata`, for the host's own GET resource/search. */
+  /** The search mode `li_metadata`, for the host's own route `GET resource/search`. */
   metadataSearch: MetadataSearch;
-  /** The search mode `li_annotation_metadata`, for the host's own GET resource/search. */
+  /** The search mode `li_annotation_metadata`, for the host's own route `GET resource/search`. */
   annotationMetadataSearch: AnnotationMetadataSearch;
-  /** All routes, of plugin and host, as GET describe shows them. */
+  /** All routes of the plugin and the host, as `GET describe` shows them. */
   routes: readonly RouteOutline[];
-  /** The option `observe` for a call of `mountRoutes`, so that the metrics count the host's own requests too; `undefined` without `metrics`. */
+  /**
+   * The host passes this function to its own call of `mountRoutes`, so that the metrics count those requests too. `undefined`
+   * without `metrics`.
+   */
   observe: RequestObserver | undefined;
   /** Undoes the installation: its routes pass requests on, files are closed, and the host's schemas are restored. */
   close(): Promise<void>;

@@ -18,7 +18,7 @@ export { parseSortOrder, type SortOrder } from './features/items/item-list-reque
 export type { AnnotationMetadataSearch } from './features/annotations/documents/lists/metadata-search.js';
 export type { MetadataSearch, MetadataSearchRequest, MetadataSearchResult } from './features/items/metadata-search.js';
 
-// The database, for hosts that may use one on PostgreSQL, or that wait for one
+// Access to the database, for hosts that support databases on PostgreSQL, or that wait until the database can be reached
 export { isDatabaseOutage } from './core/database/outage.js';
 export { iterateInSlices, limitReads, readInSlices, withoutReadLimit } from './core/database/read-limits.js';
 export { repeatCollisions } from './core/database/refused-writes.js';
@@ -26,7 +26,7 @@ export { repeatCollisions } from './core/database/refused-writes.js';
 // Names of files in messages
 export { shownName } from './tilesource/byte-reader.js';
 
-// Protection from errors of a logger, for hosts that receive one
+// A logger that never throws, for hosts that are passed a logger
 export { nonThrowingLogger as harmlessLogger } from './core/host/logger.js';
 
 // Access lists, for hosts that also receive them from clients

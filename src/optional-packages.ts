@@ -14,7 +14,7 @@ export function isInstalled(name: string): boolean {
   }
 }
 
-/** The command `npm install …` for packages, in the versions that this package works with. */
+/** The command `npm install …` that installs packages in the versions that this package supports. */
 export function installCommand(names: readonly string[]): string {
   const { peerDependencies } = require('express-large-image/package.json') as { peerDependencies: Record<string, string> };
   // Below 1.0, minor versions are as incompatible as major ones, so 0.12 stays 0.12.
@@ -22,7 +22,10 @@ export function installCommand(names: readonly string[]): string {
   return `npm install ${names.map((name) => `${name}@${versionOf(name)}`).join(' ')}`;
 }
 
-/** Says in the middle of a sentence which packages are missing, and how to install them: `the package lerc is not installed (npm install lerc@4)`. */
+/**
+ * Says in the middle of a sentence which packages are missing, and how to install them: `the package lerc is not installed (npm
+ * install lerc@4)`.
+ */
 export function describeMissingPackages(...names: string[]): string {
   const subject = names.length === 1 ? `package ${names[0]} is` : `packages ${names.join(' and ')} are`;
   return `the ${subject} not installed (${installCommand(names)})`;

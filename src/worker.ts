@@ -16,7 +16,7 @@ export interface Worker {
 
 /**
  * Runs the plugin's jobs in this process, which serves no routes. The database must be that of a server on which `install` was
- * called. Any number of processes can do this, and each job is run by one of them. If the host's Agenda is not running, it is
+ * called. Any number of processes can run workers, and each job is run by one of them. If the host's Agenda is not running, it is
  * started here, and stopped on close.
  *
  * @param options those passed to `install`; further tile sources must be the same.
