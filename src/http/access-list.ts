@@ -8,13 +8,13 @@ export interface GrantedAccess {
 }
 
 interface AccessListContext {
-  /** Users and groups of the host; `undefined` if the host does not provide them, and has no groups. */
+  /** Users and groups of the host. A host without a directory has no groups, and its users cannot be checked. */
   directory: HostDirectory | undefined;
   /** The caller who changes the list. Unless the caller is a site administrator, the new list must give level 2 to someone. */
   caller: Caller | null;
-  /** Known flags; others are dropped. */
+  /** Flags that entries can have. Other flags are dropped. */
   knownFlags: ReadonlySet<string>;
-  /** The previous list. Users and groups on it can be kept, even if the caller cannot see them otherwise. */
+  /** The list that is replaced. The new list can keep its users and groups, even those that the caller cannot see. */
   previous?: { users: readonly { id: string }[]; groups: readonly { id: string }[] };
 }
 
@@ -32,22 +32,22 @@ const entryMembers: ReadonlySet<string> = new Set(['id', 'level', 'flags', 'logi
  * @throws InvalidError with field `access` for a list that is malformed, that names someone twice or someone who does not exist, or
  * that gives level 2 to nobody. BadParameterError for a list with too many entries.
  */
-export async function readAccessList(sent: Record<string, unknown>, context: AccessListContext): Promise<GrantedAccess> {
-  refuseOtherMembers(sent, listMembers);
+export async function readAccessList(sentList: Record<string, unknown>, context: AccessListContext): Promise<GrantedAccess> {
+  refuseOtherMembers(sentList, listMembers);
   const list = {
-    users: readEntries(sent.users, 'user', context.knownFlags),
-    groups: readEntries(sent.groups, 'group', context.knownFlags),
+    users: readEntries(sentList.users, 'user', context.knownFlags),
+    groups: readEntries(sentList.groups, 'group', context.knownFlags),
   };
   const { directory, caller, previous } = context;
   const existingGroups = await findListed(list.groups, previous?.groups, (ids, asker) => directory?.groups(ids, asker), caller);
   const existingUsers = await findListed(list.users, previous?.users, (ids, asker) => directory?.users(ids, asker), caller);
-  const missing = [
+  const missingNames = [
     ...(directory === undefined ? [] : namesOfMissing(list.users, existingUsers, 'user')),
     ...namesOfMissing(list.groups, existingGroups, 'group'),
   ];
-  if (missing.length > 0) {
-    const othersText = missing.length > maxNamedIds ? ` and ${missing.length - maxNamedIds} others` : '';
-    throw invalidListError(`there is no ${missing.slice(0, maxNamedIds).join(', no ')}${othersText}`);
+  if (missingNames.length > 0) {
+    const othersText = missingNames.length > maxNamedIds ? ` and ${missingNames.length - maxNamedIds} others` : '';
+    throw invalidListError(`there is no ${missingNames.slice(0, maxNamedIds).join(', no ')}${othersText}`);
   }
   if (!(await isAdministered(list, { users: existingUsers, groups: existingGroups }, context))) {
     throw invalidListError('nobody who can sign in would have level 2 (admin). Give it to a user, or to a group with members');
@@ -55,28 +55,28 @@ export async function readAccessList(sent: Record<string, unknown>, context: Acc
   return list;
 }
 
-/** The known flags of an entry. */
-export function readFlags(sent: unknown, knownFlags: ReadonlySet<string>): string[] {
-  if (!Array.isArray(sent)) return [];
-  return [...new Set(sent)].filter((flag): flag is string => typeof flag === 'string' && knownFlags.has(flag));
+/** The flags of an entry without repetitions and without unknown flags. */
+export function readFlags(sentFlags: unknown, knownFlags: ReadonlySet<string>): string[] {
+  if (!Array.isArray(sentFlags)) return [];
+  return [...new Set(sentFlags)].filter((flag): flag is string => typeof flag === 'string' && knownFlags.has(flag));
 }
 
 function invalidListError(reason: string): InvalidError {
   return new InvalidError(`Invalid access list: ${reason}.`, 'access');
 }
 
-function refuseOtherMembers(sent: object, allowed: ReadonlySet<string>): void {
-  const other = Object.keys(sent).find((key) => !allowed.has(key));
-  if (other === undefined) return;
-  throw invalidListError(`${JSON.stringify(other)} is not one of ${[...allowed].join(', ')}`);
+function refuseOtherMembers(sentObject: object, allowed: ReadonlySet<string>): void {
+  const otherMember = Object.keys(sentObject).find((key) => !allowed.has(key));
+  if (otherMember === undefined) return;
+  throw invalidListError(`${JSON.stringify(otherMember)} is not one of ${[...allowed].join(', ')}`);
 }
 
-function readEntries(sent: unknown, kind: 'user' | 'group', knownFlags: ReadonlySet<string>): AccessEntry[] {
-  if (sent === undefined || sent === null) return [];
-  if (!Array.isArray(sent)) throw new InvalidError('Invalid access list', 'access');
-  if (sent.length > maxEntries) throw new BadParameterError(`An access list can have at most ${maxEntries} entries.`);
+function readEntries(sentEntries: unknown, kind: 'user' | 'group', knownFlags: ReadonlySet<string>): AccessEntry[] {
+  if (sentEntries === undefined || sentEntries === null) return [];
+  if (!Array.isArray(sentEntries)) throw new InvalidError('Invalid access list', 'access');
+  if (sentEntries.length > maxEntries) throw new BadParameterError(`An access list can have at most ${maxEntries} entries.`);
   const entries = new Map<string, AccessEntry>();
-  for (const entry of sent as unknown[]) {
+  for (const entry of sentEntries as unknown[]) {
     if (typeof entry !== 'object' || entry === null) throw new InvalidError('Invalid access list', 'access');
     const { id, level, flags } = entry as Record<string, unknown>;
     if (typeof id !== 'string' || id === '' || level === undefined) throw new InvalidError('Invalid access list', 'access');
@@ -89,7 +89,7 @@ function readEntries(sent: unknown, kind: 'user' | 'group', knownFlags: Readonly
   return [...entries.values()];
 }
 
-/** The users or groups of a list that exist and are on the previous list or visible to the caller. */
+/** Finds the users or groups of a list that exist, except new ones that the caller cannot see. */
 async function findListed<T extends { id: string }>(
   entries: readonly { id: string }[],
   previous: readonly { id: string }[] = [],

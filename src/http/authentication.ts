@@ -12,7 +12,7 @@ export function hasScope(caller: Caller, scope: string): boolean {
 /** Whether a route treats the caller as anonymous, because there is no token, or the token lacks the scope of the route. */
 export function isAnonymous(caller: Caller | null, { access, scope }: { access: RouteAccess; scope?: string }): boolean {
   if (caller === null) return true;
-  // The tokens of anonymous sessions have no scopes, so none is required of them.
+  // Tokens of anonymous sessions have no scopes, so these tokens need no scope.
   if (access === 'token') return scope !== undefined && caller.id !== null && !hasScope(caller, scope);
   return !hasScope(caller, scope ?? userScope);
 }

@@ -17,14 +17,14 @@ export function cacheHeaders(tag: string): ReplyHeaders {
 }
 
 /**
- * Answers a conditional request from the tag alone: with 304 if the client has the current state, and `null` if it needs the whole
- * answer.
+ * Answers a conditional request if the tag is enough for that: with 304 if the client has the current state. Returns `null` if the
+ * client needs the content.
  *
  * @throws LargeImageError `precondition-failed` if `If-Match` names another state.
  */
 export function answerConditional(headers: IncomingMessage['headers'], tag: string, replyHeaders: ReplyHeaders): Reply | null {
-  const match = headers['if-match'];
-  if (match !== undefined && !listContains(match, tag, { weak: false })) {
+  const ifMatch = headers['if-match'];
+  if (ifMatch !== undefined && !listContains(ifMatch, tag, { weak: false })) {
     throw new LargeImageError('precondition-failed', `If-Match does not name the current state, which is ${tag}.`);
   }
   return clientHasTag(headers, tag) ? Reply.empty(304, replyHeaders) : null;
@@ -35,7 +35,7 @@ export function clientHasTag({ 'if-none-match': header }: IncomingMessage['heade
   return header !== undefined && listContains(header, tag, { weak: true });
 }
 
-/** Whether a list of entity tags contains this one. Weak comparison ignores `W/` (RFC 9110, 8.8.3.2). */
+/** Whether the entity tags listed in a header include `tag`. Weak comparison ignores `W/` (RFC 9110, 8.8.3.2). */
 function listContains(header: string, tag: string, options: { weak: boolean }): boolean {
   if (header.trim() === '*') return true;
   return header.split(',').some((entry) => {

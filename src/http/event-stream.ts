@@ -10,7 +10,7 @@ const defaultHeartbeatMs = 15_000;
  * Server-sent events, each sent immediately, with comments as heartbeats between them. The headers keep compressing middleware
  * (`no-transform`) and nginx (`X-Accel-Buffering`) from holding events back.
  *
- * @param events complete events, ready to send; they end when the request's signal is aborted.
+ * @param events the text of each complete event. The iteration must end when the request's signal is aborted.
  */
 export function eventStream(events: AsyncIterable<string>, { heartbeatMs = defaultHeartbeatMs } = {}): Reply {
   return Reply.stream(withHeartbeat(events, heartbeatMs), 'text/event-stream', {
@@ -39,7 +39,7 @@ async function* withHeartbeat(events: AsyncIterable<string>, heartbeatMs: number
   }
 }
 
-/** The value, or `null` if it takes longer than this many milliseconds. */
+/** Resolves with the value, or with `null` if the value takes longer than this many milliseconds. */
 function valueOrTimeout<T>(value: Promise<T>, milliseconds: number): Promise<T | null> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => resolve(null), milliseconds);

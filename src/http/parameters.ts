@@ -28,7 +28,7 @@ export interface Parameter<T> {
 export type Parameters = Readonly<Record<string, Parameter<unknown>>>;
 export type ParameterValues<P extends Parameters> = { [K in keyof P]: P[K] extends Parameter<infer T> ? T : never };
 
-/** Longest value of a parameter in characters, because it is parsed without a pause. A body can be longer. */
+/** Maximum length of a parameter's value in characters, because values are parsed without a pause. A body can be longer. */
 const maxParameterLength = 256 * 1024;
 
 /** @throws LargeImageError `too-large` for a value that is longer than {@link maxParameterLength}. */
@@ -51,7 +51,7 @@ export function text(options: ParameterOptions & { pattern?: string } = {}): Par
   return optional({ type: 'string', ...options }, (value) => value);
 }
 
-/** An integer that the route itself parses, because its messages are different. */
+/** The text of an integer. The route parses the text itself, because its error messages differ from those of {@link integer}. */
 export function integerText(options: ParameterOptions & { minimum?: number } = {}): Parameter<string | undefined> {
   return optional({ type: 'integer', ...options }, (value) => value);
 }
@@ -85,7 +85,7 @@ function requireWithinLimits(
   throw new BadParameterError(`Invalid value for parameter ${name}: ${value}. Allowed values: ${allowed}.`);
 }
 
-/** `true`, `on`, `1` and `yes` in any case are true; everything else is false. */
+/** The texts `true`, `on`, `1` and `yes` are true, in upper or lower case. Every other text is false. */
 export function boolean(options: ParameterOptions = {}): Parameter<boolean | undefined> {
   return optional({ type: 'boolean', ...options }, parseBoolean);
 }
@@ -113,7 +113,7 @@ export function sortDirection(): Parameter<1 | -1 | undefined> {
   });
 }
 
-/** Maximum nesting of a JSON parameter, because handlers may recurse as deeply as it is nested. */
+/** Maximum nesting of a JSON parameter, because handlers may recurse as deeply as the value is nested. */
 const maxDepth = 100;
 
 /** Whether lists and objects of a JSON text are nested more deeply than allowed. */
@@ -131,7 +131,7 @@ function isTooDeep(value: string): boolean {
   return false;
 }
 
-/** JSON text of any value, of an object, or of a list. */
+/** JSON text of any value; with `kind`, of an object or of an array. */
 export function json(options?: ParameterOptions): Parameter<unknown>;
 export function json(options: ParameterOptions & { kind: 'object' }): Parameter<Record<string, unknown> | undefined>;
 export function json(options: ParameterOptions & { kind: 'array' }): Parameter<unknown[] | undefined>;
@@ -190,24 +190,24 @@ export function idSet(options: ParameterOptions = {}): Parameter<ReadonlySet<str
   };
 }
 
-/** Makes a parameter with a default value from an optional one. */
-export function withDefault<T>(parameter: Parameter<T | undefined>, value: T): Parameter<T> {
-  const schema = { ...parameter.schema, default: value };
-  return { ...parameter, schema, defaultValue: value, parse: (raw, name) => parameter.parse(raw, name) ?? value };
+/** Gives an optional parameter a default value. */
+export function withDefault<T>(parameter: Parameter<T | undefined>, defaultValue: T): Parameter<T> {
+  const schema = { ...parameter.schema, default: defaultValue };
+  return { ...parameter, schema, defaultValue, parse: (value, name) => parameter.parse(value, name) ?? defaultValue };
 }
 
-/** Makes a required parameter from an optional one. */
+/** Makes an optional parameter required. */
 export function required<T>(parameter: Parameter<T | undefined>): Parameter<T> {
   // `defaultValue` is never used, because a missing required parameter is an error.
   return { ...(parameter as Parameter<T>), required: true };
 }
 
 /** `limit`, `offset`, `sort` and `sortdir` of a list route. */
-export function paging<const S extends string>(sort: S, direction: 1 | -1 = 1) {
+export function paging<const S extends string>(defaultSort: S, defaultDirection: 1 | -1 = 1) {
   return {
     limit: withDefault(integer({ minimum: 0, description: 'Maximum number of entries; 0 for all.' }), 50),
     offset: withDefault(integer({ minimum: 0, description: 'Number of entries to skip.' }), 0),
-    sort: withDefault<string>(text({ description: 'Field to sort by.' }), sort),
-    sortdir: withDefault<1 | -1>(sortDirection(), direction),
+    sort: withDefault<string>(text({ description: 'Field to sort by.' }), defaultSort),
+    sortdir: withDefault<1 | -1>(sortDirection(), defaultDirection),
   };
 }

@@ -12,11 +12,11 @@ export interface ByteRange {
 const rangePattern = /^(\d*)-(\d*)$/;
 
 /**
- * The requested range (RFC 9110, 14.2). If there are several, the first one that overlaps the content, because answers have one
- * part. `null` means the whole content, also if the header is malformed or reversed, or if its condition (`If-Range`) names another
- * state of the content.
+ * Returns the requested range (RFC 9110, 14.2), or `null` for the whole content. A response has only one part, so only the first of
+ * several ranges that overlaps the content counts. A header with a malformed or reversed range is ignored, and so is every range if
+ * `If-Range` names another state of the content.
  *
- * @param tag the strong entity tag of the content; `null` if it has none, so that no condition is met.
+ * @param tag the strong entity tag of the content; `null` if the content has none, so that no `If-Range` is met.
  * @throws UnsatisfiableRangeError if no range overlaps the content.
  */
 export function requestedRange(
@@ -37,7 +37,7 @@ export function requestedRange(
     const start = first === '' ? Math.max(0, size - Number(last)) : Number(first);
     const end = first === '' || last === '' ? size : Math.min(size, Number(last) + 1);
     if (start < end) overlapping ??= { start, end };
-    // `Content-Range` cannot describe a part of an empty content, so it is sent whole.
+    // `Content-Range` cannot describe a part of an empty content, so the empty content is sent whole.
     else if (size === 0 && (first === '' ? Number(last) > 0 : Number(first) === 0)) return null;
   }
   if (hasRange && overlapping === null) throw new UnsatisfiableRangeError(size);
@@ -50,14 +50,14 @@ export function rangeHeaders(range: ByteRange | null, size: number): ReplyHeader
   return { 'Accept-Ranges': 'bytes', 'Content-Range': `bytes ${range.start}-${range.end - 1}/${size}` };
 }
 
-/** Answers with bytes, or the requested range of them. @throws UnsatisfiableRangeError */
+/** Answers with all bytes, or with the requested range. @throws UnsatisfiableRangeError */
 export function replyWithRange(
-  request: IncomingMessage['headers'],
+  requestHeaders: IncomingMessage['headers'],
   bytes: Uint8Array,
   { type, tag, headers }: { type: string; tag: string; headers: ReplyHeaders },
 ): Reply {
   const size = bytes.length;
-  const range = requestedRange(request, { size, tag });
+  const range = requestedRange(requestHeaders, { size, tag });
   const content = range === null ? bytes : bytes.subarray(range.start, range.end);
   return Reply.content(content, type, {
     status: range === null ? 200 : 206,

@@ -4,11 +4,11 @@ import { Readable } from 'node:stream';
 export type ReplyHeaders = Readonly<Record<string, string | number>>;
 
 /**
- * The result of a handler, when a plain JSON value with status 200 is not enough.
+ * The content of a reply, for handlers whose result is not just a JSON value with status 200.
  * - `json`: a value, with another status or headers;
  * - `content`: complete bytes or text;
- * - `stream`: bytes as they arrive. The stream is destroyed when the client disconnects. `checkPermission` is called every second, in
- *   addition to the route's `authorize`, and rejects when the caller loses permission;
+ * - `stream`: bytes as they arrive. The stream is destroyed when the client disconnects. `checkPermission` is called every second,
+ *   in addition to the route's `authorize`, and rejects when the caller loses permission;
  * - `empty`: no body (204, 304, redirects).
  */
 export type ReplyContent =
@@ -33,7 +33,7 @@ export class Reply {
     return new Reply({ kind: 'content', body, type }, options.status ?? 200, options.headers);
   }
 
-  /** @param body a stream, or pieces of the body, which are not read before the client takes them. */
+  /** @param body a stream, or an iterable of pieces, which is read only as fast as the client reads. */
   static stream(
     body: Readable | AsyncIterable<Uint8Array | string> | Iterable<Uint8Array | string>,
     type: string,

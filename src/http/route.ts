@@ -6,16 +6,25 @@ import type { Parameters, ParameterValues } from './parameters.js';
 import type { RouteSchema } from './schemas.js';
 
 /**
- * Who can call a route at all. {@link RouteDefinition.authorize} or the handler checks permissions on documents. `public`:
- * everyone. `user`: signed-in users. `token`: everyone with a valid token, including anonymous sessions; a user's token needs the
- * scope of the route, if there is one. `admin`: site administrators.
+ * Who can call a route. Permissions on documents are checked separately, by {@link RouteDefinition.authorize} or the handler.
+ * - `public`: everyone.
+ * - `user`: signed-in users.
+ * - `token`: everyone with a valid token, including anonymous sessions. A user's token needs the scope of the route, if there is
+ *   one.
+ * - `admin`: site administrators.
  */
 export type RouteAccess = 'public' | 'user' | 'token' | 'admin';
 
 /**
- * How to read a request body. `none`: it is ignored. `json`: parsed, any value. `json-object`, `json-array`: parsed, and of this
- * kind. `text`: decoded as UTF-8. `stream`: passed on as it arrives. The fields of a form always become parameters: a route that
- * requires a body refuses a form, and for other routes the body counts as missing.
+ * How a route reads the request body.
+ * - `none`: the body is ignored.
+ * - `json`: any JSON value, parsed.
+ * - `json-object`, `json-array`: JSON of this type, parsed.
+ * - `text`: decoded as UTF-8.
+ * - `stream`: passed on as it arrives.
+ *
+ * A form is never the body, because its fields become parameters. A route that requires a body refuses a form. For other routes, a
+ * form counts as a missing body.
  */
 export type RouteBody = 'none' | 'json' | 'json-object' | 'json-array' | 'text' | 'stream';
 
@@ -39,30 +48,30 @@ export interface RouteRequest<P extends Parameters = Parameters, Q extends Param
   sent: Readonly<Record<string, string>>;
   /** `null` if the caller is anonymous, or the token lacks the scope of the route. */
   caller: Caller | null;
-  /** The owner of the token, whatever its scopes are; for routes that accept scopes for single documents. */
+  /** The owner of the token, even if the token lacks the scope of the route. For routes that accept scopes for single documents. */
   verified: Caller | null;
   /** The token as sent, valid or not. */
   token: string | null;
-  /** Whether the token came in a cookie, which scripts of pages cannot read. Responses must not repeat it then. */
+  /** Whether the token came in a cookie. Scripts of pages cannot read that cookie, so responses must not repeat the token. */
   tokenFromCookie: boolean;
   /**
-   * Whether the request came from a page of another site, unless the host's CORS headers name its origin and allow it to send
-   * credentials. Responses to it set no cookie.
+   * Whether the request came from a page of another site. Sites that the host's CORS headers name and allow to send credentials do
+   * not count as other sites. Responses to requests from other sites set no cookie.
    */
   fromOtherSite: boolean;
-  /** Network address of the client. Behind a proxy it is the address of the proxy, unless Express is set to trust it (`trust proxy`). */
+  /** Network address of the client. Behind a proxy, it is the proxy's address, unless Express trusts the proxy (`trust proxy`). */
   address: string;
   /** Request headers, with names in lower case. */
   headers: IncomingMessage['headers'];
   /** Path and query as requested. */
   url: string;
-  /** Scheme and host under which the client reached the server: `http://localhost:8080`. */
+  /** Scheme and host under which the client reached the server, such as `http://localhost:8080`. */
   origin: string;
-  /** The part of the path that a proxy has removed: `/images`; usually empty. */
+  /** The start of the path that a proxy has removed, such as `/images`. Usually empty. */
   prefix: string;
   /**
-   * Path of the API as clients see it: `/api/v1`, after the prefix, and after the path of the host's router if it is mounted on
-   * one.
+   * Path of the API as clients see it, such as `/images/api/v1`. It begins with `prefix`, and with the path of the host's router if
+   * the API is mounted on a router.
    */
   root: string;
   /** Aborted when the client disconnects before the response is complete, or loses access to the rest of it. */
@@ -79,7 +88,7 @@ export interface RouteInput<P extends Parameters, Q extends Parameters, B extend
   authorized: A;
 }
 
-/** A route as one value: router, checks, errors, documentation and handler types are derived from it. */
+/** Declares a route. Its routing, checks, documentation and handler types are derived from this declaration. */
 export interface RouteDefinition<
   C = never,
   P extends Parameters = Parameters,
@@ -95,43 +104,43 @@ export interface RouteDefinition<
   path: string;
   /** One sentence for the API description. */
   summary: string;
-  /** More for the API description, if a sentence is not enough. */
+  /** Further text for the API description, if the summary is not enough. */
   description?: string;
   access: RouteAccess;
-  /** Scope that the token needs; without it the caller is anonymous. */
+  /** Scope that the token needs. A caller whose token lacks this scope counts as anonymous. */
   scope?: string;
   /**
    * Whether a token in a cookie is accepted, as needed for requests that browsers make automatically (images, downloads, event
-   * streams). A route that changes something accepts it from pages of the server itself and of origins that the host allows by
-   * name.
+   * streams). A route that changes something accepts the cookie only from pages of the server itself, and of origins that the host
+   * allows by name.
    */
   cookie?: boolean;
   /**
-   * Whether pages of every origin can read the response, without cookies, as open standards recommend. Origins in the host's CORS
-   * headers take precedence; with `always` they do not, for addresses that contain all the rights they need.
+   * Whether pages of every origin can read the response, as open standards recommend. Their requests carry no cookies. CORS headers
+   * of the host take precedence over `true`, but not over `always`. `always` is for addresses that contain their own permission.
    */
   anyOrigin?: boolean | 'always';
   /**
-   * Whether holders of a link to the page of an image can call it. Their token is refused by all other routes. The documents that
-   * the route reads must be checked by `Items.load` or `AnnotationPermissions`.
+   * Whether holders of a link to the page of an image can call the route. Their token is refused by all other routes. The documents
+   * that the route reads must be checked by `Items.load` or `AnnotationPermissions`.
    */
   forLinks?: boolean;
-  /** Whether parameters can be repeated. The handler reads them from `url`; declared ones have their first value. */
+  /** Whether parameters can be repeated. `query` contains the first value of each; the handler reads all values from `url`. */
   repeatable?: boolean;
   params?: P;
   query?: Q;
   body?: B;
   /** Maximum size of a `json` or `text` body in bytes. Default 1 MiB. */
   maxBodyBytes?: number;
-  /** Media types of a `stream` body, in addition to JSON or instead of it, for the documentation. */
+  /** Media types of a `stream` body, for the documentation. If `accepts` is set too, the body can also be JSON. */
   bodyTypes?: readonly string[];
-  /** Whether the body can be missing. A form in its place then counts as an empty text or stream, or as no JSON. */
+  /** Whether the body can be missing. A form then counts as an empty text, an empty stream or missing JSON. */
   bodyOptional?: boolean;
   /** Name of the JSON body in messages, as existing clients expect it. Default `body`. */
   bodyName?: string;
   /**
-   * The content of a successful response: a JSON schema (with its media types, if they are not JSON's), or the media types of a
-   * binary answer.
+   * The content of a successful response: a JSON schema, with media types if the default `application/json` is wrong, or the media
+   * types of a binary response.
    */
   returns: { schema: RouteSchema; types?: readonly string[] } | { types: readonly string[] };
   /** Headers of some successful responses, with their meaning, for the documentation. */
@@ -140,14 +149,14 @@ export interface RouteDefinition<
   accepts?: RouteSchema;
   /** Errors that the handler raises on purpose, for the documentation. */
   errors?: readonly ErrorCode[];
-  /** Statuses for errors that differ from the table of errors, because clients expect them. */
+  /** Statuses that differ from `errorReplies`, because clients expect them. */
   errorStatus?: Partial<Record<ErrorCode, number>>;
   /** `incorrect-type`: malformed numbers are reported as `"<name>" parameter is an incorrect type.` */
   parameterMessages?: 'typed' | 'incorrect-type';
   /**
-   * Throws if the caller may not make this request. The handler gets its result as `authorized`. It is called before the body is read;
-   * every second while a body arrives or a stream is sent, which end if it throws; and before a response to GET that took more than
-   * two seconds to make. So it must not change anything.
+   * Throws if the caller may not make this request. The handler gets the result as `authorized`. This function is called
+   * repeatedly, so it must not change anything: before the body is read, every second while a body arrives or a stream is sent (an
+   * error ends the request), and before the response to a GET that took more than two seconds.
    */
   authorize?(request: RouteRequest<P, Q>, context: C): A | Promise<A>;
   /** Returns the value to send as JSON, or a `Reply`. Written as a method so that routes of any type fit into one list. */

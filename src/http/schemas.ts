@@ -1,23 +1,24 @@
 /** A JSON schema, in the vocabulary of draft 2020-12. */
 export type Schema = Readonly<Record<string, unknown>>;
 
-/** The schema of a response or a body. It is a function of the brand if names of fields contain the brand. */
+/**
+ * The schema of a response or a body. If names of fields contain the brand, a function returns the schema for each brand.
+ */
 export type RouteSchema = Schema | ((brand: string) => Schema);
 
-const nameOf = Symbol('name of a schema');
+const schemaName = Symbol('name of a schema');
 
-/** Gives a schema a name, under which the API description contains it once. */
+/** Gives a schema a name. The API description contains each named schema once and refers to it by this name. */
 export function component<S extends Schema>(name: string, schema: S): S {
   // A copy with other members is another schema, so it does not keep the name.
-  return Object.defineProperty({ ...schema }, nameOf, { value: name });
+  return Object.defineProperty({ ...schema }, schemaName, { value: name });
 }
 
-/** The name that {@link component} has given. */
+/** The name that {@link component} has given a schema, if any. */
 export function componentName(schema: object): string | undefined {
-  return (schema as { [nameOf]?: string })[nameOf];
+  return (schema as { [schemaName]?: string })[schemaName];
 }
 
-/** The schema for a brand. */
 export function schemaOf(schema: RouteSchema, brand: string): Schema {
   return typeof schema === 'function' ? schema(brand) : schema;
 }
@@ -42,7 +43,6 @@ export function orNull(schema: Schema): Schema {
   return isPlain ? { ...schema, type: [type, 'null'] } : { oneOf: [schema, nothing] };
 }
 
-/** A list. */
 export function listOf(items: Schema): Schema {
   return { type: 'array', items };
 }
@@ -52,7 +52,7 @@ export function mapOf(additionalProperties: Schema): Schema {
   return { type: 'object', additionalProperties };
 }
 
-/** An object with these members; others may follow in later versions. */
+/** An object with these members. Later versions may add members. */
 export function objectOf(required: Readonly<Record<string, Schema>>, optional: Readonly<Record<string, Schema>> = {}): Schema {
   const names = Object.keys(required);
   return { type: 'object', properties: { ...required, ...optional }, ...(names.length > 0 && { required: names }) };

@@ -7,15 +7,15 @@ export class Components {
   readonly #schemas = new Map<string, unknown>();
 
   /**
-   * @param prefix the start of a reference
-   * @param adaptMembers turns the members of a schema into those of this kind of document
+   * @param prefix the start of each reference, such as `#/definitions/`
+   * @param adaptMembers converts the members of a schema to the format of the document, such as Swagger 2.0
    */
   constructor(
     private readonly prefix: string,
     private readonly adaptMembers: (schema: Json) => Json,
   ) {}
 
-  /** The schema with its named parts replaced by references, or a reference if it is itself named. */
+  /** A reference to the schema if it is named; otherwise the schema itself, with references in place of its named parts. */
   refer(schema: Schema): unknown {
     return this.#convert(schema);
   }

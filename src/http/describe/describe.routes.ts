@@ -6,7 +6,6 @@ import { anyObject } from '../schemas.js';
 import type { ApiDocuments } from './documents.js';
 import { readSwaggerFile } from './swagger-files.js';
 
-/** The documents that describe the API, and its title. */
 interface DescribeContext {
   documents: ApiDocuments;
   title: string;
@@ -14,7 +13,7 @@ interface DescribeContext {
 
 const defineRoute = routeDefiner<DescribeContext>();
 
-/** Files of the page that browsers show, by name, with their media types. */
+/** Media types of the files that the page loads, by file name. */
 const assets: Readonly<Record<string, string>> = {
   'describe.js': 'text/javascript; charset=utf-8',
   'describe.css': 'text/css; charset=utf-8',
@@ -47,10 +46,10 @@ const style = `.swagger-ui .info .title small { background: #5a6170; }
 .swagger-ui .operation-filter-input::placeholder { color: #5a6170; opacity: 1; }
 `;
 
-/** Files of the plugin itself. */
+/** Contents of the files that are not part of swagger-ui-dist, by file name. */
 const ownFiles: Readonly<Record<string, string>> = { 'describe.js': script, 'describe.css': style };
 
-/** Allows nothing from other origins, no inline scripts and no frames. The style sheet contains its pictures as `data:`. */
+/** Forbids content from other origins, inline scripts and frames. Pictures can be `data:` URLs, as in the style sheet. */
 const pageHeaders = {
   'Content-Security-Policy': [
     "default-src 'none'",

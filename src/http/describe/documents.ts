@@ -1,20 +1,20 @@
 import type { RouteOutline } from '../route.js';
 import { describeAsOpenApi3, describeAsSwagger2, type ApiInfo } from './openapi.js';
 
-/** The documents that describe an API. Each is built on first use. */
+/** The documents that describe an API. Each document is built when it is first requested. */
 export class ApiDocuments {
   #swagger2: string | null = null;
   #openApi3: string | null = null;
 
-  /** @param routes is filled when the routes are mounted. */
+  /** @param routes can still be empty here; the caller adds all routes before the first request. */
   constructor(
     private readonly routes: readonly RouteOutline[],
     private readonly info: ApiInfo,
   ) {}
 
   /**
-   * @param origin scheme, host and port, as the client reached the server.
-   * @param root path of the API there.
+   * @param origin scheme, host and port under which the client reached the server.
+   * @param root path of the API on that origin.
    */
   swagger2(origin: string, root: string): string {
     this.#swagger2 ??= JSON.stringify(describeAsSwagger2(this.routes, this.info));
@@ -26,7 +26,7 @@ export class ApiDocuments {
   /** @param root path of the API, as the client reached it. */
   openApi3(root: string): string {
     this.#openApi3 ??= JSON.stringify(describeAsOpenApi3(this.routes, this.info));
-    // The address has no origin, because a server behind a proxy does not know under which one it is reached.
+    // The address has no origin, because a server behind a proxy does not know the origin under which clients reach it.
     return prependMembers({ openapi: '3.1.0', servers: [{ url: root }] }, this.#openApi3);
   }
 }

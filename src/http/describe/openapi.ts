@@ -5,7 +5,7 @@ import type { RouteOutline } from '../route.js';
 import { anyObject, component, objectOf, schemaOf, type Schema } from '../schemas.js';
 import { Components } from './components.js';
 
-/** Names that the description of the API contains. */
+/** Texts that the description of the API contains. */
 export interface ApiInfo {
   title: string;
   version: string;
@@ -19,7 +19,6 @@ type Json = Record<string, unknown>;
 
 const errorTypes = [...new Set(Object.values(errorReplies).map(({ type }) => type))];
 
-/** The schema of an error. */
 const errorSchema = component('Error', {
   ...objectOf(
     {
@@ -99,15 +98,15 @@ function parameterEntries(parameters: Parameters | undefined): [string, Paramete
 const binarySchema = { type: 'string', format: 'binary' } as const;
 
 /**
- * All media types of a body with their schemas: the type of {@link mainBodyContent}, and the types of files in `bodyTypes`. If the
- * route declares `bodyTypes` but no schema for its body, only the types of files.
+ * All media types of a body with their schemas: the type of {@link mainBodyContent}, and the types of files in `bodyTypes`. The
+ * main type is left out if the route declares `bodyTypes` but no schema for its body.
  */
 function bodyContents(
   route: RouteOutline,
   { type, schema }: { type: string; schema: unknown },
 ): Record<string, { schema: unknown }> {
   const { bodyTypes = [] } = route;
-  const files = Object.fromEntries(bodyTypes.map((each) => [each, { schema: binarySchema }]));
+  const files = Object.fromEntries(bodyTypes.map((fileType) => [fileType, { schema: binarySchema }]));
   return bodyTypes.length > 0 && route.accepts === undefined ? files : { [type]: { schema }, ...files };
 }
 
@@ -185,20 +184,20 @@ export function describeAsSwagger2(routes: readonly RouteOutline[], info: ApiInf
 }
 
 /**
- * The members of a parameter's schema as members of the parameter, as Swagger 2.0 requires. A parameter cannot be an object there, so
- * objects and lists are texts with JSON. Limits that are not integers are left out.
+ * The members of a parameter's schema as members of the parameter, as Swagger 2.0 requires. A parameter cannot be an object there,
+ * so objects and lists are texts with JSON. Limits that are not integers are left out.
  */
 function swagger2ParameterMembers({ type, ...schema }: Parameter<unknown>['schema']): Json {
   const isJson = type === 'object' || type === 'array';
-  const allowed = Object.entries(schema).filter(([, value]) => typeof value !== 'number' || Number.isInteger(value));
-  return { ...Object.fromEntries(allowed), type: isJson ? 'string' : type, ...(isJson ? { format: 'json' } : {}) };
+  const allowedMembers = Object.entries(schema).filter(([, value]) => typeof value !== 'number' || Number.isInteger(value));
+  return { ...Object.fromEntries(allowedMembers), type: isJson ? 'string' : type, ...(isJson ? { format: 'json' } : {}) };
 }
 
 const unsupportedKeywords: ReadonlySet<string> = new Set(
   '$schema $id const oneOf anyOf if then else discriminator propertyNames patternProperties prefixItems'.split(' '),
 );
 
-/** Swagger 2.0 has no lists of types, `null`, `const` or `oneOf`. Whatever it cannot express is left out. */
+/** The members of a schema in Swagger 2.0, which has no lists of types, `null`, `const` or `oneOf`. Such members are left out. */
 function swagger2Members(schema: Json): Json {
   const { exclusiveMinimum, ...others } = schema;
   const remaining = Object.entries(others).filter(
@@ -218,8 +217,8 @@ function sortMembers<T>(members: Record<string, T>): Record<string, T> {
 }
 
 /**
- * Code generators treat a member with a default as always present, which is wrong in requests. So defaults are written into the
- * description.
+ * The members of a schema in OpenAPI 3.1. Defaults are written into the description, because code generators treat a member with a
+ * default as always present, which is wrong in requests.
  */
 function openApi3Members({ $schema: _dialect, default: defaultValue, ...members }: Json): Json {
   const schema = splitEnumByType(members);
@@ -231,7 +230,8 @@ function openApi3Members({ $schema: _dialect, default: defaultValue, ...members 
 }
 
 /**
- * Code generators need the type of an enum, and drop an enum with values of several types. So each type becomes an alternative.
+ * Adds the type to an enum, because code generators need it. They drop an enum with values of several types, so each type becomes
+ * an alternative.
  */
 function splitEnumByType({ enum: values, ...schema }: Json): Json {
   if (!Array.isArray(values)) return values === undefined ? schema : { ...schema, enum: values };

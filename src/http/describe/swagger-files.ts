@@ -4,12 +4,15 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliDecompress } from 'node:zlib';
 
-/** Files of swagger-ui-dist that the page uses. They are built into this package, because swagger-ui-dist itself would bring telemetry. */
+/**
+ * Files of swagger-ui-dist that the page uses. They are built into this package, because swagger-ui-dist itself would bring
+ * telemetry.
+ */
 export const swaggerFiles = ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png'] as const;
 
 /**
- * Reads one of {@link swaggerFiles}. The built package includes them compressed; from the sources, they are read from
- * swagger-ui-dist.
+ * Reads one of {@link swaggerFiles}. The built package contains the compressed files. When the sources run without a build, the
+ * files are read from swagger-ui-dist.
  */
 export async function readSwaggerFile(name: string): Promise<Buffer> {
   try {

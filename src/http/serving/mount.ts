@@ -28,10 +28,10 @@ export interface MountOptions<C> {
   observe?: RequestObserver | undefined;
 }
 
-/** Receives the route, status and duration of a response. The status is 499 if the client disconnected before. */
+/** Receives the route, status and duration of a response. The status is 499 if the client disconnected before its end. */
 export type RequestObserver = (response: { method: string; path: string; status: number; seconds: number }) => void;
 
-/** Observed instead of the status of a response that was not sent completely. */
+/** The status that the observer gets for a response that was not sent completely. */
 const disconnectedStatus = 499;
 
 const overrideHeaders = ['x-http-method-override', 'x-http-method', 'x-method-override'];
@@ -87,8 +87,8 @@ const exposedHeaders = [
 ];
 
 /**
- * Adds the headers that let pages of every origin read the response, if the route allows it. With `*`, browsers send no cookies, so
- * a page sees what anonymous callers see, or what its own token allows.
+ * Adds the headers that let pages of every origin read the response, if the route allows that. For the origin `*`, browsers send no
+ * cookies, so a page sees what anonymous callers see, or what its own token allows.
  *
  * @param preflightTokens only for a preflight request: the headers that can contain tokens
  */
@@ -120,18 +120,17 @@ function addToList(response: Response, header: string, names: readonly string[])
   response.setHeader(header, [...existing, ...names.filter((name) => !existingNames.has(name.toLowerCase()))].join(', '));
 }
 
-/** The intended method, which is in a header behind proxies that only pass `GET` and `POST`. */
+/** The method that the client intends. Clients behind proxies that pass only `GET` and `POST` send it in a header. */
 function methodOf(request: Request): string {
   if (request.method !== 'POST') return request.method;
-  const header = overrideHeaders.map((name) => request.headers[name]).find((value) => typeof value === 'string');
-  const intended = typeof header === 'string' ? header.toUpperCase() : '';
-  return overridableMethods.includes(intended) ? intended : request.method;
+  const override = overrideHeaders.map((name) => request.headers[name]).find((value) => typeof value === 'string');
+  const intendedMethod = typeof override === 'string' ? override.toUpperCase() : '';
+  return overridableMethods.includes(intendedMethod) ? intendedMethod : request.method;
 }
 
 /** If a GET takes longer than this, the permission of the caller is checked again before the response is sent. */
 const recheckAfterMs = 2000;
 
-/** Values shared by all requests. */
 interface SharedServices<C> {
   options: MountOptions<C>;
   tokens: RequestTokens;
@@ -166,8 +165,8 @@ class RouteCall<C> {
       const parsed = await this.#parseRequest();
       const watch = () => {
         unwatch ??= this.shared.openRequests.watch({
-          // The caller is not checked between body and answer, because a change that removes the caller's own rights must be
-          // completed.
+          // The caller is not checked between the end of the body and the response, because a change that removes the caller's own
+          // rights must be completed.
           check: async () => (this.#isResponding || !request.complete ? this.#recheckCaller(parsed) : undefined),
           end: (reason) => this.#endEarly(parsed, reason),
         });
@@ -213,7 +212,7 @@ class RouteCall<C> {
     const cookieAllowed = route.cookie === true && (!isChange || sender === 'own');
     const foundToken = await this.shared.tokens.find(request, sentParameters, { cookieAllowed });
     for (const name of tokenParameters) if (!(name in (route.query ?? {}))) delete sentParameters[name];
-    // The owner of the token, whatever its scopes are. `caller` is `null` if the token lacks the scope of the route.
+    // `verified` is the owner of the token, even if the token lacks the scope of the route. Then `caller` is `null`.
     const verified = foundToken?.caller ?? null;
     this.#requireOpenToLinks(verified);
     if (isChange && verified === null && sender === 'foreign') throw new LargeImageError('forbidden', foreignMessage);

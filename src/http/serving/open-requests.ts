@@ -10,7 +10,7 @@ export interface OpenRequest {
 
 /** Time between two checks of the same request, in milliseconds. */
 const checkIntervalMs = 1000;
-/** Time between two looks for requests whose check is due, in milliseconds. */
+/** How often the watcher looks for requests whose check is due, in milliseconds. */
 const sweepIntervalMs = 250;
 /** How long a request can continue while it cannot be checked, for example while the database is down. */
 const maxUndecidedMs = 30_000;
@@ -29,8 +29,8 @@ interface WatchedRequest {
 }
 
 /**
- * Watches requests that stay open, and ends those whose token or permissions are no longer sufficient, within little more than a
- * second plus the lifetime of cached verdicts. A request whose documents were removed continues.
+ * Watches requests that stay open, and ends those whose token or permissions are no longer sufficient. This takes little more than
+ * a second, plus the time for which verdicts are cached. A request whose documents were removed continues.
  */
 export class OpenRequests {
   readonly #watchedRequests = new Set<WatchedRequest>();
@@ -66,7 +66,7 @@ export class OpenRequests {
   }
 }
 
-/** Checks a request. @returns the reason to end it; `null` if it can continue */
+/** Checks a request. @returns the reason to end the request; `null` if the request can continue */
 async function findRefusal(watched: WatchedRequest): Promise<LargeImageError | null> {
   try {
     await watched.request.check();

@@ -3,12 +3,12 @@ import { sharedAbortController } from '../../core/concurrency/abort.js';
 import { LargeImageError } from '../../errors.js';
 import type { Caller } from '../../host.js';
 import type { HttpRequest } from './request.js';
-import type { VerifiedToken } from './request-tokens.js';
+import type { FoundToken } from './request-tokens.js';
 import type { RouteRequest } from '../route.js';
 import { prefixOf, publicAddressOf } from './public-address.js';
 import type { Sender } from './sender.js';
 
-/** The abort signal of a request. It is created when it is first read, because a cached tile needs none. */
+/** The abort signal of a request. The signal is created when it is first read, because a request for a cached tile needs none. */
 class RequestSignal {
   #controller: AbortController | undefined;
   /** Whether the handler has produced a response. */
@@ -40,7 +40,7 @@ class RequestSignal {
 /** The parsed values of a request. */
 export interface ParsedValues extends Pick<RouteRequest, 'params' | 'query' | 'sent'> {
   sender: Sender;
-  foundToken: VerifiedToken | null;
+  foundToken: FoundToken | null;
   request: HttpRequest & { protocol: string; host?: string | undefined; ip?: string | undefined };
   response: ServerResponse;
 }

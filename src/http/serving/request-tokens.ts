@@ -10,10 +10,10 @@ export interface TokenLocations {
   headerName: string;
 }
 
-/** The token of a request, and its owner. */
-export interface VerifiedToken {
+/** A token that was found in a request, and its owner. */
+export interface FoundToken {
   token: string;
-  /** Whether the browser added it automatically, even to requests from other sites. */
+  /** Whether the token came in a cookie, which browsers send automatically, even with requests from other sites. */
   fromCookie: boolean;
   /** `null` if the token is not valid. */
   caller: Caller | null;
@@ -22,7 +22,7 @@ export interface VerifiedToken {
 /** Returns the owner of a token that came from a network address, or `null` if the token is not valid. */
 export type VerifyToken = (token: string, address: string) => Promise<Caller | null> | Caller | null;
 
-/** The request that strategies get. It is not the host's request, because Passport adds members to it. */
+/** The request that Passport's strategies get, instead of the host's request, because Passport adds members to a request. */
 interface TokenRequest {
   headers: IncomingMessage['headers'];
   /** Query and form parameters. */
@@ -31,7 +31,7 @@ interface TokenRequest {
   ip?: string | undefined;
 }
 
-type VerifyCallback = (error: unknown, verified?: VerifiedToken) => void;
+type VerifyCallback = (error: unknown, foundToken?: FoundToken) => void;
 
 /** Parameters that can contain tokens. */
 export const tokenParameters: readonly string[] = ['token', 'access_token'];
@@ -42,39 +42,39 @@ export class RequestTokens {
 
   constructor(verify: VerifyToken, { cookieName, headerName }: TokenLocations) {
     // Node.js lists headers by their names in lower case.
-    const header = headerName.toLowerCase();
-    const tokenOf = ({ headers, query }: TokenRequest) => trimmedText(query.token) || trimmedText(headers[header]);
+    const lowerCaseName = headerName.toLowerCase();
+    const tokenOf = ({ headers, query }: TokenRequest) => trimmedText(query.token) || trimmedText(headers[lowerCaseName]);
     const createVerifier =
       (fromCookie: boolean) =>
       ({ ip = '' }: TokenRequest, token: string, done: VerifyCallback): void =>
-        verifyFoundToken((sent) => verify(sent, ip), token, fromCookie, done);
-    this.#passport.use('found', new FoundTokenStrategy(tokenOf, createVerifier(false)));
+        verifyFoundToken((foundToken) => verify(foundToken, ip), token, fromCookie, done);
+    this.#passport.use('parameter-or-header', new ExtractedTokenStrategy(tokenOf, createVerifier(false)));
     this.#passport.use('bearer', new BearerStrategy({ passReqToCallback: true }, createVerifier(false) as never));
     const cookieOf = ({ headers }: TokenRequest) => findCookie(headers.cookie, cookieName);
-    this.#passport.use('cookie', new FoundTokenStrategy(cookieOf, createVerifier(true)));
+    this.#passport.use('cookie', new ExtractedTokenStrategy(cookieOf, createVerifier(true)));
   }
 
   /**
-   * The first token in a request, whether it is valid or not; `null` if there is none.
+   * Finds the first token in a request, even if the token is not valid; `null` if there is none.
    *
-   * @param sent Query and form parameters.
+   * @param parameters Query and form parameters.
    * @throws BadParameterError if there are two tokens in the places that RFC 6750 allows.
    */
   find(
     { headers, ip }: Pick<IncomingMessage, 'headers'> & { ip?: string | undefined },
-    sent: Readonly<Record<string, string>>,
+    parameters: Readonly<Record<string, string>>,
     { cookieAllowed }: { cookieAllowed: boolean },
-  ): Promise<VerifiedToken | null> {
-    const names = cookieAllowed ? ['found', 'bearer', 'cookie'] : ['found', 'bearer'];
-    const request: TokenRequest = { headers, query: sent, ip };
+  ): Promise<FoundToken | null> {
+    const strategyNames = ['parameter-or-header', 'bearer', ...(cookieAllowed ? ['cookie'] : [])];
+    const request: TokenRequest = { headers, query: parameters, ip };
     return new Promise((resolve, reject) => {
       const authenticate = this.#passport.authenticate(
-        names,
+        strategyNames,
         { session: false },
-        (error: unknown, verified: VerifiedToken | false) => {
+        (error: unknown, foundToken: FoundToken | false) => {
           if (error) reject(error as Error);
-          else if (verified) resolve(verified);
-          else if (sent.access_token && /^bearer\s/i.test(headers.authorization ?? '')) reject(twoTokensError());
+          else if (foundToken) resolve(foundToken);
+          else if (parameters.access_token && /^bearer\s/i.test(headers.authorization ?? '')) reject(twoTokensError());
           else resolve(null);
         },
       ) as (request: TokenRequest, response: ServerResponse | null, next: (error?: unknown) => void) => void;
@@ -83,8 +83,8 @@ export class RequestTokens {
   }
 }
 
-/** Finds a token where existing clients put it. A request without one is passed to the next strategy. */
-class FoundTokenStrategy extends Strategy {
+/** Verifies the token that `tokenOf` reads from a request. A request without such a token is passed to the next strategy. */
+class ExtractedTokenStrategy extends Strategy {
   constructor(
     private readonly tokenOf: (request: TokenRequest) => string | null | undefined,
     private readonly verify: (request: TokenRequest, token: string, done: VerifyCallback) => void,
@@ -98,11 +98,11 @@ class FoundTokenStrategy extends Strategy {
       this.fail();
       return;
     }
-    this.verify(request, token, (error, verified) => (error ? this.error(error) : this.success(verified!)));
+    this.verify(request, token, (error, foundToken) => (error ? this.error(error) : this.success(foundToken!)));
   }
 }
 
-/** Verifies the token that a strategy has found. An invalid token is a result too: no other strategy is tried after it. */
+/** Verifies the token that a strategy has found. An invalid token is also passed to `done`, so that no other strategy is tried. */
 function verifyFoundToken(
   verify: (token: string) => ReturnType<VerifyToken>,
   token: string,

@@ -16,10 +16,11 @@ export interface HttpRequest extends IncomingMessage {
   body?: unknown;
 }
 
-/** Limits of a form, whose fields become parameters. A form with more bytes or fields is refused. */
+/** Maximum size of a form. The fields of a form become parameters. */
 const maxFormBytes = 1024 * 1024;
+/** Maximum number of fields of a form or a query string. */
 const maxFields = 1000;
-/** Longest JSON or text body, unless the route has another limit. */
+/** Maximum size of a JSON or text body, unless the route has another limit. */
 const defaultMaxBodyBytes = 1024 * 1024;
 const bodyAdvice =
   'Send the body itself, with its Content-Type (application/json, text/plain or application/octet-stream), ' +
@@ -30,19 +31,19 @@ type SentParameters = Record<string, string>;
 /**
  * Parses the parameters of the query string.
  *
- * @param options `repeatable`: a name can be repeated, and its first value counts.
- * @throws BadParameterError if a name is repeated and not `repeatable`.
+ * @param options with `repeatable`, a name can be repeated, and its first value counts.
+ * @throws BadParameterError if a name is repeated without `repeatable`, or if there are too many parameters.
  */
 export function parseQueryParameters(url: string, { repeatable = false } = {}): SentParameters {
   const start = url.indexOf('?');
-  const sent: SentParameters = Object.create(null) as SentParameters;
-  if (start < 0) return sent;
+  const sentParameters: SentParameters = Object.create(null) as SentParameters;
+  if (start < 0) return sentParameters;
   const fields = parseFields(url.slice(start + 1));
   addParameters(
-    sent,
+    sentParameters,
     repeatable ? Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, [value].flat()[0]])) : fields,
   );
-  return sent;
+  return sentParameters;
 }
 
 /** @throws BadParameterError for too many fields. */
@@ -58,13 +59,13 @@ function tooManyFieldsError(): BadParameterError {
   return new BadParameterError(`A request may have at most ${maxFields} parameters.`);
 }
 
-function addParameters(sent: SentParameters, values: NodeJS.Dict<unknown>): void {
+function addParameters(sentParameters: SentParameters, values: NodeJS.Dict<unknown>): void {
   for (const [name, value] of Object.entries(values)) {
-    if (Array.isArray(value) || name in sent) {
+    if (Array.isArray(value) || name in sentParameters) {
       throw new BadParameterError(`Parameter "${name}" must not be specified multiple times.`);
     }
-    if (typeof value === 'string') sent[name] = value;
-    else if (typeof value === 'number' || typeof value === 'boolean') sent[name] = String(value);
+    if (typeof value === 'string') sentParameters[name] = value;
+    else if (typeof value === 'number' || typeof value === 'boolean') sentParameters[name] = String(value);
   }
 }
 
@@ -79,16 +80,17 @@ export function isForm(request: IncomingMessage): boolean {
 }
 
 /** Adds the fields of a form body to the parameters. Does nothing for other bodies. */
-export async function addFormParameters(request: HttpRequest, sent: SentParameters): Promise<void> {
+export async function addFormParameters(request: HttpRequest, sentParameters: SentParameters): Promise<void> {
   if (!isForm(request)) return;
   requireUncompressed(request);
   if (request.readableEnded || wasReadByHost(request)) {
-    if (typeof request.body === 'object' && request.body !== null) addParameters(sent, request.body as NodeJS.Dict<unknown>);
+    if (typeof request.body === 'object' && request.body !== null)
+      addParameters(sentParameters, request.body as NodeJS.Dict<unknown>);
     return;
   }
-  if (contentType(request) === 'multipart/form-data') return addMultipartFields(request, sent);
+  if (contentType(request) === 'multipart/form-data') return addMultipartFields(request, sentParameters);
   const body = await readBody(request, maxFormBytes);
-  addParameters(sent, parseFields(body.toString('utf8')));
+  addParameters(sentParameters, parseFields(body.toString('utf8')));
 }
 
 /** Whether a body parser of the host has already read the body. */
@@ -103,7 +105,7 @@ function requireUncompressed(request: HttpRequest): void {
   throw new LargeImageError('unsupported-encoding', `Send the request body without Content-Encoding ${coding}.`);
 }
 
-function addMultipartFields(request: HttpRequest, sent: SentParameters): Promise<void> {
+function addMultipartFields(request: HttpRequest, sentParameters: SentParameters): Promise<void> {
   return new Promise((resolve, reject) => {
     let parser: busboy.Busboy;
     try {
@@ -121,7 +123,7 @@ function addMultipartFields(request: HttpRequest, sent: SentParameters): Promise
       try {
         length += name.length + value.length;
         if (length > maxFormBytes) throw tooLargeError(maxFormBytes);
-        addParameters(sent, { [name]: name in sent ? [value] : value });
+        addParameters(sentParameters, { [name]: name in sentParameters ? [value] : value });
       } catch (error) {
         reject(error as Error);
       }
@@ -144,8 +146,8 @@ function tooLargeError(maxBytes: number): LargeImageError {
 }
 
 /**
- * Called with each chunk of a body: pauses the stream if the slice is over. Otherwise, hundreds of thousands of one-byte chunks
- * could arrive in one turn of the loop.
+ * Pauses the stream of a body until the next slice if the current time slice is over. Called after each chunk, because hundreds of
+ * thousands of one-byte chunks could otherwise be processed in one turn of the event loop.
  */
 function pauseBetweenSlices(request: IncomingMessage): void {
   if (!isSliceOver()) return;
@@ -153,14 +155,15 @@ function pauseBetweenSlices(request: IncomingMessage): void {
   void nextSlice().then(() => request.resume());
 }
 
-/** Initial memory for a body; it grows as bytes arrive. */
+/** Initial size of the buffer for a body. The buffer grows as bytes arrive. */
 const initialBufferBytes = 4096;
 
 /**
  * Reads a body into memory. Each chunk is copied into one buffer as soon as it arrives, because a packet may contain thousands of
- * one-byte chunks. With an iterator, each of them would wake it and be kept as an object.
+ * one-byte chunks. An async iterator would keep each chunk as an object, and wake up for each.
  *
- * @throws LargeImageError `too-large` beyond `maxBytes`. The caller drops the rest with {@link dropRemainingBody}.
+ * @throws LargeImageError `too-large` if the body has more than `maxBytes`. The caller drops the remaining bytes with
+ * {@link dropRemainingBody}.
  */
 function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const announcedBytes = Number(request.headers['content-length'] ?? 0);
@@ -203,24 +206,28 @@ function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
 }
 
 /**
- * Reads an unneeded body to its end, and drops it. Otherwise a client that is still sending would never read the response, and the
- * connection could not be used for another request. The `requestTimeout` of the server limits the time.
+ * Reads a body that is not needed to its end, and drops it. Otherwise a client that is still sending would never read the response,
+ * and the connection could not be used for another request. The `requestTimeout` of the server limits the duration.
  */
 export function dropRemainingBody(request: IncomingMessage): void {
   if (!request.complete && !request.destroyed) request.on('data', () => pauseBetweenSlices(request)).resume();
 }
 
 /**
- * Reads the body in the form that the route declares.
+ * Reads the body in the way that the route's `body` declares.
  *
- * @param sent Parameters of the request, with the fields of a form.
+ * @param sentParameters Query parameters, and the fields of a form.
  */
-export async function readRouteBody(request: HttpRequest, route: RouteOutline, sent: Readonly<SentParameters>): Promise<unknown> {
+export async function readRouteBody(
+  request: HttpRequest,
+  route: RouteOutline,
+  sentParameters: Readonly<SentParameters>,
+): Promise<unknown> {
   const kind: RouteBody = route.body ?? 'none';
   if (kind === 'none') return undefined;
   requireUncompressed(request);
   const bodyIsForm = isForm(request);
-  if (bodyIsForm) refuseAccidentalForm(request, route, sent);
+  if (bodyIsForm) refuseAccidentalForm(request, route, sentParameters);
   if (kind === 'stream') {
     if (bodyIsForm) return Readable.from([]);
     return wasReadByHost(request) ? Readable.from([bytesOfParsedBody(request)]) : request;
@@ -235,21 +242,22 @@ export async function readRouteBody(request: HttpRequest, route: RouteOutline, s
 }
 
 /**
- * Refuses a body that was sent as a form by mistake, because its text would be lost. Some clients send forms by default.
+ * Refuses a form that was meant as the route's body, because its text would be lost. Some clients send every body as a form by
+ * default.
  *
  * @throws BadParameterError if the route requires a body, or the form contains a field that is not a parameter of the route.
  */
-function refuseAccidentalForm(request: HttpRequest, route: RouteOutline, sent: Readonly<SentParameters>): void {
+function refuseAccidentalForm(request: HttpRequest, route: RouteOutline, sentParameters: Readonly<SentParameters>): void {
   if (!route.bodyOptional)
     throw new BadParameterError(`A form (${contentType(request)}) is not the body of this request. ${bodyAdvice}`);
   if (route.body === 'text') return;
-  const undeclaredName = Object.keys(sent).find((name) => !(name in (route.query ?? {})));
+  const undeclaredName = Object.keys(sentParameters).find((name) => !(name in (route.query ?? {})));
   if (undeclaredName === undefined) return;
   const shownName = undeclaredName.length > 40 ? `${undeclaredName.slice(0, 40)}…` : undeclaredName;
   throw new BadParameterError(`The form contains "${shownName}", which is not a parameter of this request. ${bodyAdvice}`);
 }
 
-/** Turns a body that a parser of the host has read back into bytes. */
+/** Converts a body that one of the host's parsers has parsed to bytes again. */
 function bytesOfParsedBody(request: HttpRequest): Buffer {
   const { body } = request;
   if (Buffer.isBuffer(body)) return body;

@@ -18,11 +18,11 @@ import { cacheHeaders, entityTag, clientHasTag } from '../conditional.js';
 import { Reply, type ReplyHeaders } from '../reply.js';
 import { toWire } from '../../core/wire.js';
 
-/** `Retry-After` of answers with status 503 if the error has no other time. */
+/** The `Retry-After` of a response with status 503, unless the error has its own. */
 const defaultRetryAfterSeconds = 5;
 const defaultCacheControl = 'no-cache, must-revalidate';
 
-/** Types that browsers show as documents in which scripts could run. */
+/** Media types that browsers show as documents in which scripts could run. */
 const markupTypes = /html|xml|svg/i;
 const markupHeaders = {
   'Content-Security-Policy': "sandbox; default-src 'none'; frame-ancestors 'none'",
@@ -35,7 +35,7 @@ function addMarkupHeaders(response: ServerResponse): void {
   for (const [name, value] of Object.entries(markupHeaders)) if (!response.hasHeader(name)) response.setHeader(name, value);
 }
 
-/** A response longer than this is watched while it is sent. */
+/** A response of at least this length is watched while it is sent. */
 const watchedBytes = 1024 * 1024;
 
 /**
@@ -96,8 +96,8 @@ async function sendJson(response: ServerResponse, value: unknown, options: { onL
 }
 
 /**
- * Adds a tag of the bytes to a response that has neither a tag nor a cache rule. @returns whether the client has these bytes, so
- * that the status was set to 304
+ * Adds an entity tag to a response that has neither a tag nor its own cache rule. @returns whether the client already has these
+ * bytes; the status is then set to 304
  */
 function addTagAndCompare(response: ServerResponse, body: Uint8Array): boolean {
   const { req, statusCode } = response;
@@ -147,8 +147,8 @@ export function errorReply(
 }
 
 /**
- * Answers with an error, or closes the connection if part of the response has already been sent. Unexpected errors are logged with a
- * new `uid`; their answer contains none of their text.
+ * Answers with an error, or closes the connection if part of the response has already been sent. An unexpected error is logged with
+ * a `uid`, and the response contains this `uid` instead of the error's text.
  */
 export async function respondWithError(
   response: ServerResponse,
@@ -170,7 +170,7 @@ export async function respondWithError(
     const { errorStatus } = options;
     reply = errorReply(knownError, { anonymous: options.anonymous, ...(errorStatus && { errorStatus }) });
   } else {
-    // Requests to routes already have an id, which is used as `uid`.
+    // Requests to the plugin's routes already have an id.
     const uid = currentRequestId() ?? randomUUID();
     options.logger?.error({ err: error, uid, route: options.route }, 'Request:Failed');
     const message = 'An unexpected error occurred on the server.';

@@ -5,16 +5,15 @@ import type { RouteOutline } from '../route.js';
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 const methods: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
-/** The result of looking up a path. */
 export interface MatchedRoute<V> {
   value: V;
-  /** The path's parameters as sent, for {@link decodeParameters}. */
+  /** The path's parameters, not decoded yet; see {@link decodeParameters}. */
   params: Readonly<Record<string, string>>;
 }
 
 /**
  * Routes by method and path. A path is matched in one pass, however many routes there are. Literal segments win over parameters,
- * whatever the order of the routes is. Letter case, empty segments and a slash at the end make no difference.
+ * regardless of the order of the routes. Letter case, empty segments and a slash at the end make no difference.
  *
  * Paths are compared without decoding: `%69tem` is not `item`. Otherwise another spelling of a path could bypass a guard of the
  * host.
@@ -33,11 +32,11 @@ export class RouteTable<V> {
     this.#routes.on(method.toUpperCase() as Method, path, () => undefined, value);
   }
 
-  /** The route of a path without its query; `null` if there is none. `HEAD` finds the routes of `GET`. */
+  /** Finds the route for a path (without a query); `null` if there is none. `HEAD` finds the routes of `GET`. */
   find(method: string, path: string): MatchedRoute<V> | null {
     // The router decodes paths before it compares them. Encoding `%` once more cancels that.
-    const literal = path.includes('%') ? path.replaceAll('%', '%25') : path;
-    const match = this.#routes.find((method === 'HEAD' ? 'GET' : method) as Method, literal);
+    const encodedPath = path.includes('%') ? path.replaceAll('%', '%25') : path;
+    const match = this.#routes.find((method === 'HEAD' ? 'GET' : method) as Method, encodedPath);
     return match === null ? null : { value: match.store as V, params: match.params as Record<string, string> };
   }
 
@@ -52,14 +51,14 @@ export class RouteTable<V> {
 export function decodeParameters(params: MatchedRoute<unknown>['params']): Record<string, string> {
   const decoded: Record<string, string> = {};
   for (const name in params) {
-    const sent = params[name]!;
+    const rawText = params[name]!;
     // The rest of a path can contain slashes, so the route decodes its segments one by one.
     if (name === '*') {
-      decoded[name] = sent;
+      decoded[name] = rawText;
       continue;
     }
     try {
-      decoded[name] = sent.includes('%') ? decodeURIComponent(sent) : sent;
+      decoded[name] = rawText.includes('%') ? decodeURIComponent(rawText) : rawText;
     } catch (cause) {
       throw new BadParameterError('The path is not valid percent-encoded UTF-8.', { cause });
     }

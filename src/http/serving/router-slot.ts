@@ -6,12 +6,12 @@ import { InvalidHostError } from '../../core/host/check-host.js';
 import type { HostApp } from '../../host.js';
 
 /**
- * A handler that stays mounted at a path of an application, because Express cannot unmount. An installation puts its router into
- * it.
+ * The state of a handler that stays mounted at a path of an application, because Express cannot unmount. An installation puts its
+ * router here while it is open.
  */
 interface RouterSlot {
   router: RequestHandler | null;
-  /** Marks the request that tests whether the slot is reached. */
+  /** The header value that marks the request that tests whether the slot is reached. */
   readonly probe: string;
   onProbe: (() => void) | null;
 }
@@ -65,7 +65,7 @@ function slotOf(app: HostApp, path: string): RouterSlot {
   return slot;
 }
 
-/** The status with which an earlier handler answers; `null` if the slot is reached, or if this cannot be determined. */
+/** The status with which an earlier handler answers. `null` if requests reach the slot, or if this cannot be determined. */
 function findEarlierAnswer(app: HostApp, path: string, slot: RouterSlot): Promise<number | null> {
   if (typeof app !== 'function') return Promise.resolve(null);
   return new Promise((resolve) => {

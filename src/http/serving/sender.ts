@@ -1,9 +1,11 @@
 import type { Request, Response } from 'express';
 
 /**
- * The origin of a request. `own`: a page of this server, a page whose origin the host's CORS headers name and allow to send
- * credentials, or a client that is not a browser. `any-site`: a page whose origin these headers allow, but not to send credentials.
- * `foreign`: any other page.
+ * Who sent a request.
+ * - `own`: a page of this server, a page whose origin the host's CORS headers name and allow to send credentials, or a client that
+ *   is not a browser.
+ * - `any-site`: a page whose origin the host's CORS headers allow, but not to send credentials.
+ * - `foreign`: any other page.
  */
 export type Sender = 'own' | 'any-site' | 'foreign';
 

@@ -13,8 +13,8 @@ import { mountRouterAt } from './router-slot.js';
  * Mounts routes as one router, together with the routes that describe the API.
  *
  * @param app `null` in processes that serve no requests.
- * @param onClose registers the step that removes the router.
- * @returns every route of plugin and host, as GET describe shows them.
+ * @param onClose registers the function that removes the router.
+ * @returns all routes of the plugin and the host, as `GET describe` shows them.
  * @throws InvalidHostError if something else answers at the path.
  */
 export async function serveRoutes(
