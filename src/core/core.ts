@@ -15,7 +15,7 @@ import { Sweeper, type Sweep } from './database/sweeper.js';
 import { createQueues, type QueueLimits, type QueueName, type Queues } from './concurrency/queues.js';
 import type { OnClose } from './undo.js';
 
-/** The basis of every feature: the host, as the plugin sees it. */
+/** The host as the plugin sees it, and the services that all features share. */
 export interface Core {
   host: WorkerHost;
   logger: HostLogger;
@@ -39,9 +39,9 @@ export interface Core {
 /**
  * Extends the host's models and subscribes to events of the host.
  *
- * @param onClose registers the steps that undo this.
- * @throws InvalidHostError; LargeImageError `conflict` if the collections contain documents of other programs. In both cases nothing
- * was changed.
+ * @param onClose registers the functions that undo this.
+ * @throws InvalidHostError for an invalid host, and LargeImageError `conflict` if the collections contain documents of other
+ * programs. In both cases nothing was changed.
  */
 export async function openCore(
   host: WorkerHost,
@@ -91,8 +91,8 @@ export async function openCore(
 /**
  * Starts removing leftovers of ended processes, in the core and in the features.
  *
- * @param options `fullAtStart`: whether the first sweep of this process is a full one.
- * @param onClose registers the step that stops this.
+ * @param options with `fullAtStart`, the first sweep of this process is a full one.
+ * @param onClose registers the function that stops the sweeper.
  */
 export function startSweeper(
   { ownCollections, leases, logger, host }: Core,

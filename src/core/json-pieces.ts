@@ -13,7 +13,7 @@ export function isSmall(value: unknown, size = maxSmallValues): boolean {
   return subtractSize(value, size) >= 0;
 }
 
-/** A value that contains more than this many values is long. Its text has some 256 KiB. */
+/** A value that contains more than this many values is long. The text of a value of this size has some 256 KiB. */
 const maxShortValues = 30_000;
 
 /** Whether writing or checking a value at once would block the event loop for long. */
@@ -21,7 +21,7 @@ export function isLong(value: unknown): boolean {
   return !isSmall(value, maxShortValues);
 }
 
-/** Subtracts the number of values in a value from `available`; the result is below 0 as soon as there are too many. */
+/** Subtracts the number of values in a value from `available`. The count stops when the result is below 0. */
 function subtractSize(value: unknown, available: number): number {
   if (typeof value === 'string') return available - 1 - value.length / charactersPerValue;
   let remaining = available - 1;

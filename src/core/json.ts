@@ -28,7 +28,7 @@ export function decodeUtf8(bytes: Buffer): string {
 /**
  * Parses JSON of any length, in slices. Errors have the messages that existing clients expect.
  *
- * @throws BadParameterError; the signal's reason.
+ * @throws BadParameterError for invalid JSON, and for JSON that is nested too deep or has too many lists and objects.
  */
 export async function parseJsonText(
   content: string,
@@ -44,7 +44,8 @@ export async function parseJsonText(
 }
 
 /**
- * Parses a short JSON text without a pause. Errors have the messages of {@link parseJsonText}. The caller must have checked the depth.
+ * Parses a short JSON text without a pause. Errors have the messages of {@link parseJsonText}. The caller must have checked the
+ * depth.
  *
  * @throws BadParameterError
  */
@@ -71,7 +72,7 @@ function invalidJsonError(content: string, cause: unknown): BadParameterError {
 }
 
 /**
- * Describes a problem of the encoding of an invalid JSON text; `null` if there is none. A quotation of the text would not show it.
+ * Describes the encoding problem of an invalid JSON text, which a quotation of the text would not show; `null` if there is none.
  */
 function encodingHint(content: string): string | null {
   if (content.startsWith('\ufeff')) return 'it begins with a byte order mark; send UTF-8 without one';

@@ -5,8 +5,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 const currentId = new AsyncLocalStorage<string>();
 /** Matches ids from clients that can be written into logs and headers unchanged. */
 const safeIdPattern = /^[\w.:+/=@-]{1,128}$/;
-/** Existing clients expect the second name. */
-const headerNames = ['X-Request-Id', 'Girder-Request-Uid'] as const;
+/** The response headers that contain the id. Existing clients expect the second one. */
+const responseHeaderNames = ['X-Request-Id', 'Girder-Request-Uid'] as const;
 
 /** Returns the id of the request that is being handled; `undefined` outside requests. */
 export function currentRequestId(): string | undefined {
@@ -18,7 +18,7 @@ export function currentRequestId(): string | undefined {
  * each log line that is written while the request is handled.
  */
 export function runWithRequestId<R>(request: IncomingMessage, response: ServerResponse, handle: () => R): R {
-  const responseId = response.getHeader(headerNames[0]);
+  const responseId = response.getHeader(responseHeaderNames[0]);
   if (responseId !== undefined && responseId === currentId.getStore()) return handle();
   const sentId = request.headers['x-request-id'];
   const id =
@@ -27,6 +27,6 @@ export function runWithRequestId<R>(request: IncomingMessage, response: ServerRe
       : typeof sentId === 'string' && safeIdPattern.test(sentId)
         ? sentId
         : randomUUID();
-  for (const name of headerNames) response.setHeader(name, id);
+  for (const name of responseHeaderNames) response.setHeader(name, id);
   return currentId.run(id, handle);
 }

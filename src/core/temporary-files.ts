@@ -26,7 +26,7 @@ export function hiddenTemporaryPath(directory: string, extension = ''): string {
 /**
  * Creates a directory for temporary files. Its name contains the name of this process.
  *
- * @returns its path, and a function that removes it.
+ * @returns its path, and a function that removes the directory.
  */
 export async function createTemporaryDirectory(parent: string): Promise<{ path: string; remove(): Promise<void> }> {
   const path = temporaryPath(parent, '.d');
@@ -41,23 +41,23 @@ export async function createTemporaryDirectory(parent: string): Promise<{ path: 
  * @returns a function to call after the file was closed. It removes the file on systems where an open file must have a name.
  */
 export async function unlinkOpenFile(path: string): Promise<() => Promise<void>> {
-  const unlinked = await unlink(path).then(...toSuccess);
-  return unlinked ? async () => {} : () => unlink(path).catch(() => {});
+  const isUnlinked = await unlink(path).then(...toSuccess);
+  return isUnlinked ? async () => {} : () => unlink(path).catch(() => {});
 }
 
-/** Removes temporary files and directories of killed processes. @returns the number removed. */
+/** Removes temporary files and directories of killed processes. @returns the number of removed files and directories. */
 export async function sweepTemporaryFiles(directory: string): Promise<number> {
-  let removed = 0;
+  let removedCount = 0;
   for (const name of await readdir(directory)) {
     const owner = namePattern.exec(name)?.[1];
     if (owner === undefined) continue;
     const path = join(directory, name);
     // In a folder that everyone can write to, files of other users are not touched, because they might change while they are
-    // removed.
+    // removedCount.
     if (!(await isOwnedByUs(path)) || (!hasEnded(owner) && !(await isOld(path)))) continue;
-    if (await rm(path, { recursive: true, maxRetries: 2 }).then(...toSuccess)) removed += 1;
+    if (await rm(path, { recursive: true, maxRetries: 2 }).then(...toSuccess)) removedCount += 1;
   }
-  return removed;
+  return removedCount;
 }
 
 /** Handlers for `then` that return whether the promise was fulfilled. */
@@ -66,14 +66,14 @@ const toSuccess = [() => true, () => false] as const;
 /** Whether a file, or the contents of a directory, has not been changed for a long time. */
 async function isOld(path: string): Promise<boolean> {
   const names = await readdir(path).catch(() => []);
-  const times = await Promise.all([path, ...names.map((each) => join(path, each))].map(changeTimeMs));
+  const times = await Promise.all([path, ...names.map((name) => join(path, name))].map(changeTimeMs));
   return Math.max(...times) < Date.now() - maxForeignAgeMs;
 }
 
 async function changeTimeMs(path: string): Promise<number> {
   return lstat(path).then(
     ({ mtimeMs }) => mtimeMs,
-    // The file is being removed right now, so its process is alive.
+    // The file is being removedCount right now, so its process is alive.
     () => Date.now(),
   );
 }

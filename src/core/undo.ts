@@ -1,9 +1,9 @@
 import type { HostLogger } from '../host.js';
 
-/** Adds a step that undoes, when the installation closes, what was just done. */
+/** Registers a function that is called when the installation closes. It undoes what the caller has just done. */
 export type OnClose = (step: () => unknown) => void;
 
-/** Steps that undo what was done, in reverse order. If a step fails, this is logged, and the others still run. */
+/** Steps that undo an installation. They run in reverse order. If a step fails, this is logged, and the other steps still run. */
 export class UndoSteps {
   readonly #steps: (() => unknown)[] = [];
 

@@ -14,7 +14,8 @@ export function isMapping(value: unknown): value is YamlMapping {
  *
  * @param pattern matches the texts of this type.
  * @param valueOf returns the value of a text.
- * @param write how values of this type are written: `isValue` recognizes them, `textOf` returns their texts. Default: they are not written.
+ * @param write how values of this type are written: `isValue` recognizes them, `textOf` returns their texts. Default: they are not
+ * written.
  */
 function scalarType<T>(
   tag: string,
@@ -104,7 +105,11 @@ const schema = FAILSAFE_SCHEMA.extend({
 const maxExpandedSize = 30_000_000;
 const maxDepth = 500;
 
-/** Counts values and characters with aliases expanded. @throws Error for circular aliases, and for nesting that is too deep. */
+/**
+ * Counts values and characters, as if aliases were expanded.
+ *
+ * @throws Error for circular aliases, and for nesting that is too deep.
+ */
 function countExpanded(value: unknown, sizes = new Map<object, number>(), depth = 0): number {
   if (typeof value === 'string') return 1 + value.length;
   if (typeof value !== 'object' || value === null) return 1;
@@ -119,7 +124,7 @@ function countExpanded(value: unknown, sizes = new Map<object, number>(), depth 
   return size;
 }
 
-/** Parses a text that is one YAML document. @param name of the text in error messages. @throws BadParameterError */
+/** Parses a text that is one YAML document. @param name names the text in error messages. @throws BadParameterError */
 export function parseYaml(text: string, name: string): unknown {
   try {
     const value = load(text, { schema }) ?? null;

@@ -1,10 +1,13 @@
-/** A request about many things is answered after this time, in milliseconds, even if its work goes on. Proxies give up after a minute. */
+/**
+ * A request about many things is answered after this time, in milliseconds, even if its work has not ended, because proxies give up
+ * after a minute.
+ */
 export const answerLimitMs = 20_000;
 
 /**
  * Returns the result of work that ends within `ms`. Otherwise returns `interimAnswer()` after that time, while the work continues.
  *
- * @param options `onLateError` is called if the work fails after that time.
+ * @param options `onLateError` is called if the work fails after `ms`.
  * @throws the error of work that fails within `ms`.
  */
 export function answerInTime<T>(

@@ -23,8 +23,9 @@ interface CachedValue<Value> {
 type FetchValue<Value> = (previous: Value | undefined) => Promise<Value>;
 
 /**
- * Caches values that are valid for a short time. The first use of a value late in that time refreshes it in the background, so
- * that nobody waits for a frequently used value, even if fetching it is slow. A value older than its lifetime is never returned.
+ * Caches values that are valid for a short time. The first use of a value after part of its lifetime refreshes the value in the
+ * background, so that nobody waits for a frequently used value, even if fetching is slow. A value older than its lifetime is never
+ * returned.
  */
 export class FreshCache<Value extends object> {
   readonly #values: LRUCache<string, CachedValue<Value>>;
@@ -38,7 +39,7 @@ export class FreshCache<Value extends object> {
     this.#renewAfterMs = renewAfterMs;
   }
 
-  /** Returns the cached value. If there is none, fetches and caches it. Simultaneous callers share one call of `fetchValue`. */
+  /** Returns the cached value, or fetches and caches a value. Simultaneous callers share one call of `fetchValue`. */
   get(name: string, fetchValue: FetchValue<Value>): Value | Promise<Value> {
     const cached = this.#values.get(name);
     const ageMs = cached === undefined ? Infinity : performance.now() - cached.requestedAtMs;

@@ -12,8 +12,8 @@ const maxMembers = 100_000;
 interface DividedContainer {
   isObject: boolean;
   /**
-   * Ranges of the text, each with some members, without the commas between the ranges. A member that is itself divided is alone in its
-   * range.
+   * Ranges of the text, each with some members, without the commas between the ranges. A member that is itself divided is alone in
+   * its range.
    */
   parts: { from: number; to: number; inner: LocatedContainer | null }[];
 }
@@ -39,6 +39,7 @@ interface LocatedContainer {
   to: number;
 }
 
+// Character codes
 const [quote, backslash, comma] = [0x22, 0x5c, 0x2c];
 const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d];
 
@@ -49,8 +50,8 @@ class MalformedJsonError extends Error {}
 export interface JsonLimits {
   maxDepth: number;
   /**
-   * Maximum number of lists and objects: each takes some hundred bytes of memory, and time of the garbage collector, however short
-   * its text is.
+   * Maximum number of lists and objects. Even one with a short text takes some hundred bytes of memory, and time of the garbage
+   * collector.
    */
   maxContainers: number;
 }
@@ -61,7 +62,7 @@ export class JsonLimitError extends Error {}
 /**
  * Parses JSON like `JSON.parse`, but in slices, so that the event loop can do other work.
  *
- * @throws SyntaxError for invalid JSON; JsonLimitError; the signal's reason.
+ * @throws SyntaxError for invalid JSON, and JsonLimitError for JSON that exceeds the limits.
  */
 export async function parseInSlices(
   text: string,
@@ -79,7 +80,7 @@ export async function parseInSlices(
 }
 
 /**
- * Finds where to divide a text; `null` if it is short, or neither a list nor an object.
+ * Finds where to divide a text; `null` if the text is short, or is neither a list nor an object.
  *
  * @throws SyntaxError if brackets do not match. `JSON.parse` would notice this too, but only after a long time without a pause.
  */
@@ -127,11 +128,15 @@ async function divideText(
         if (container?.isObject !== (code === closeObject)) throw unexpectedTokenError(text, at);
         if (at - container.start <= partLength) continue;
         endMember(container, at, true);
-        const inner = { container: { isObject: container.isObject, parts: container.parts }, from: container.start, to: at + 1 };
+        const located = {
+          container: { isObject: container.isObject, parts: container.parts },
+          from: container.start,
+          to: at + 1,
+        };
         const parent = openContainers.at(-1);
         if ((parent === undefined ? outermost : parent.inner) !== null) throw unexpectedTokenError(text, container.start);
-        if (parent === undefined) outermost = inner;
-        else parent.inner = inner;
+        if (parent === undefined) outermost = located;
+        else parent.inner = located;
       }
     }
     if (isSliceOver()) await nextSlice(signal);
@@ -190,14 +195,14 @@ async function parseDivided(
       continue;
     }
     if (text.slice(inner.to, to).trim() !== '') throw new MalformedJsonError();
-    const before = text.slice(from, inner.from);
+    const textBefore = text.slice(from, inner.from);
     if (!isObject) {
-      if (before.trim() !== '') throw new MalformedJsonError();
+      if (textBefore.trim() !== '') throw new MalformedJsonError();
       list.push(await parseDivided(text, inner.container, signal));
       continue;
     }
-    // A zero replaces the value, so that the parser reads the name.
-    const memberObject = JSON.parse(`{${before}0}`) as Record<string, unknown>;
+    // The parser reads the name of the member, with a zero in place of the value.
+    const memberObject = JSON.parse(`{${textBefore}0}`) as Record<string, unknown>;
     const [name, ...others] = Object.keys(memberObject);
     if (name === undefined || others.length > 0 || memberObject[name] !== 0) throw new MalformedJsonError();
     assignPart(members, Object.fromEntries([[name, await parseDivided(text, inner.container, signal)]]));

@@ -2,7 +2,7 @@
 export class KeyedQueues {
   readonly #lastByKey: Map<string, Promise<unknown>> = new Map();
 
-  /** Runs the work when all earlier work for its key has ended, whether or not that failed. */
+  /** Runs the work when all earlier work for its key has ended, even if that earlier work failed. */
   async run<T>(key: string, work: () => Promise<T>): Promise<T> {
     const previous = this.#lastByKey.get(key) ?? Promise.resolve();
     const result = previous.then(work, work);

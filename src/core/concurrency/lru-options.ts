@@ -1,2 +1,2 @@
-/** Options of an `LRUCache` that limit its entries. With the option `max` instead, it would allocate memory for all entries at once. */
-export const limitEntries = (entries: number) => ({ maxSize: entries, sizeCalculation: () => 1 });
+/** Options that limit the entries of an `LRUCache`. With `max` instead, the cache would allocate memory for all entries at once. */
+export const limitEntries = (maxEntries: number) => ({ maxSize: maxEntries, sizeCalculation: () => 1 });

@@ -13,7 +13,7 @@ export async function* mapAhead<T, R>(
   const running: Promise<R>[] = [];
   for await (const item of items) {
     const result = work(item);
-    // Its error is thrown when its turn comes; until then, it must not count as unhandled.
+    // An error of `work` is thrown when the turn of this item comes. Until then, the error must not count as unhandled.
     result.catch(() => undefined);
     running.push(result);
     if (running.length >= concurrency) yield await running.shift()!;

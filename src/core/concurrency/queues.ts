@@ -2,9 +2,11 @@ import { availableParallelism } from 'node:os';
 import type { Caller } from '../../host.js';
 import { WorkQueue, type Enqueue } from './work-queue.js';
 
-/** Maximum numbers of tasks of one kind in a process: that run at the same time, and that wait. */
+/** Limits of a queue, in each process. */
 export interface QueueLimits {
+  /** Maximum number of tasks that run at the same time. */
   running: number;
+  /** Maximum number of tasks that wait. */
   waiting: number;
 }
 
@@ -15,7 +17,10 @@ export interface QueueLimits {
 const defaultQueues = {
   /** Tiles that are in no cache, which must be read, decoded and encoded. */
   tiles: { running: 8, waiting: 1000 },
-  /** Chunks of OME-Zarr. Clients request many at the same time; running at most one per processor hardly delays the tiles of other callers. */
+  /**
+   * Chunks of OME-Zarr. Clients request many at the same time; running at most one per processor hardly delays the tiles of other
+   * callers.
+   */
   chunks: { running: Math.max(2, availableParallelism()), waiting: 1000 },
   /** Regions, thumbnails, histograms and similar pictures. */
   pictures: { running: 4, waiting: 500 },
@@ -38,7 +43,7 @@ export type QueueName = keyof typeof defaultQueues;
 /** The queues of an installation. */
 export type Queues = Readonly<Record<QueueName, WorkQueue>>;
 
-/** Names of the tasks of each queue in messages. */
+/** What messages call the tasks of each queue. */
 const taskNames: Readonly<Record<QueueName, string>> = {
   tiles: 'tiles',
   chunks: 'chunks of OME-Zarr',
@@ -63,7 +68,7 @@ export function createQueues(limits: Partial<Record<QueueName, QueueLimits>> = {
   };
 }
 
-/** Name under which a caller takes turns in a queue. */
+/** Name under which a caller takes turns in a queue. All anonymous callers share the empty name. */
 export function callerName(caller: Caller | null): string {
   return caller?.id ?? '';
 }

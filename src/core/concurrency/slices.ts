@@ -4,8 +4,8 @@ import { AsyncResource } from 'node:async_hooks';
 const sliceMs = 8;
 
 /**
- * In each turn of the event loop, new requests start first; then waiting work has its slice. Starting requests may take as much time
- * as everything else took after the requests of the previous turn, within these limits in milliseconds.
+ * In each turn of the event loop, new requests start first; then waiting work has its slice. Starting requests may take as much
+ * time as everything else took after the requests of the previous turn, within these limits in milliseconds.
  */
 const [minRequestsMs, maxRequestsMs] = [16, 40];
 
@@ -66,7 +66,7 @@ function startNextRequest(): void {
   resumeNext();
 }
 
-/** Resumes pieces of waiting work until the slice is over. Most have little left to do, so one slice is enough for many. */
+/** Resumes pieces of waiting work until the slice is over. Most pieces have little left to do, so one slice is enough for many. */
 function resumeNext(): void {
   if (!callFirst(waitingWork, resumeNextOrScheduleTurn) && waitingRequests.size > 0) scheduleTurn();
 }
@@ -77,8 +77,8 @@ function resumeNextOrScheduleTurn(): void {
 }
 
 /**
- * Starts a request now, or in a later turn of the event loop if the slice of this turn is over. If requests that arrive together all
- * started at once, the turn would be long, and all other requests would wait for it.
+ * Starts a request now, or in a later turn of the event loop if the slice of this turn is over. If requests that arrive together
+ * all started at once, the turn would be long, and all other requests would wait for it.
  */
 export function startRequestInTurn(start: () => void): void {
   if (waitingRequests.size === 0 && !isSliceOver()) {
@@ -91,8 +91,8 @@ export function startRequestInTurn(start: () => void): void {
 }
 
 /**
- * Whether work on the event loop should call {@link nextSlice} now. Starts a slice if none has started. All work in one iteration of
- * the loop shares one slice, so that many requests together occupy the loop no longer than a single one does.
+ * Whether work on the event loop should call {@link nextSlice} now. Starts a slice if none has started. All work in one iteration
+ * of the loop shares one slice, so that many requests together occupy the loop no longer than a single one does.
  */
 export function isSliceOver(): boolean {
   if (sliceEndMs !== null) return performance.now() >= sliceEndMs;
@@ -103,7 +103,7 @@ export function isSliceOver(): boolean {
 /**
  * Waits for a later iteration of the event loop, so that other work runs in between.
  *
- * @throws the signal's reason if the signal is aborted then.
+ * @throws the signal's reason if the signal is aborted by then.
  */
 export async function nextSlice(signal?: AbortSignal): Promise<void> {
   await new Promise<void>((resolve) => {

@@ -4,14 +4,13 @@ import { isSliceOver, nextSlice } from './slices.js';
 const plainRunLength = 32_768;
 const comparedRunLength = 4096;
 /** How many numbers are merged between two checks of the time. */
-const mergedAtOnce = 8192;
+const mergesPerCheck = 8192;
 
 /**
  * Sorts numbers in slices, so that other work can run: sorts runs of limited length, and then merges them.
  *
  * @param compare default: by value.
  * @returns the sorted numbers, in the same array or in another one.
- * @throws the signal's reason.
  */
 export async function sortInSlices<Numbers extends Float64Array | Uint32Array>(
   numbers: Numbers,
@@ -36,7 +35,7 @@ export async function sortInSlices<Numbers extends Float64Array | Uint32Array>(
       for (let at = start; at < end; at += 1) {
         const takesLeft = left < middle && (right >= end || compareNumbers(source[left]!, source[right]!) <= 0);
         target[at] = takesLeft ? source[left++]! : source[right++]!;
-        if (at % mergedAtOnce === 0 && isSliceOver()) await nextSlice(signal);
+        if (at % mergesPerCheck === 0 && isSliceOver()) await nextSlice(signal);
       }
     }
     [source, target] = [target, source];

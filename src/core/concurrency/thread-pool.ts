@@ -11,7 +11,7 @@ const maxYoungGenerationSizeMb = 16;
 
 export interface ThreadPoolOptions {
   program: Program;
-  /** Name of the work in messages: `configurations`. */
+  /** Name of the work in messages, such as `configurations`. */
   name: string;
   maxThreads?: number;
   /** Maximum time for one call in milliseconds, including waiting. */
@@ -23,9 +23,9 @@ export interface ThreadPoolOptions {
 }
 
 export interface ThreadCallOptions {
-  /** Names the input in messages: `The text`. */
+  /** Subject of messages about the input, such as `The text`. */
   inputName: string;
-  /** Aborting it ends the thread. */
+  /** Aborting this signal ends the thread. */
   signal?: AbortSignal | undefined;
   /** Objects that are transferred instead of being copied. */
   transfer?: readonly (MessagePort | ArrayBuffer)[];
@@ -57,8 +57,8 @@ export class ThreadPool<Functions extends ThreadFunctions> {
   /**
    * Calls a function in a thread.
    *
-   * @throws ThreadLimitError if it takes too much time or memory; BusyError if too many wait; the signal's reason; the error of the
-   * function.
+   * @throws ThreadLimitError if the call takes too much time or memory, and BusyError if too many calls wait. Also throws the
+   * function's own errors, and the signal's reason when the signal aborts.
    */
   async run<Name extends keyof Functions & string>(
     name: Name,
@@ -99,7 +99,7 @@ export class ThreadPool<Functions extends ThreadFunctions> {
       const { program, maxThreads = 1, memoryMiB } = this.options;
       const resourceLimits = memoryMiB === undefined ? {} : { maxOldGenerationSizeMb: memoryMiB, maxYoungGenerationSizeMb };
       this.#pool = new Piscina<ThreadCall>({ ...program, minThreads: 0, maxThreads, idleTimeout: idleTimeoutMs, resourceLimits });
-      // A thread that fails outside a call must not end the process. Calls that wait for it end with the time limit.
+      // A thread that fails outside a call must not end the process. Calls that wait for this thread end with the time limit.
       this.#pool.on('error', () => {});
     }
     return this.#pool;

@@ -1,23 +1,23 @@
 import { BusyError } from '../../errors.js';
 
 export interface WorkQueueOptions {
-  /** Name of the work in messages: `pictures`. */
+  /** Name of the work in messages, such as `pictures`. */
   name: string;
   /** Maximum number of tasks that run at the same time. */
   running: number;
   /**
-   * Maximum number of waiting tasks. When one more arrives, the newest request of the caller with the most requests is refused.
+   * Maximum number of waiting tasks. When one more arrives, the newest task of the caller with the most waiting tasks is refused.
    * Default: no limit.
    */
   waiting?: number;
 }
 
 export interface WaitOptions {
-  /** If this is aborted while the task waits, the task leaves the queue and never starts. */
+  /** If the signal is aborted while the task waits, the task leaves the queue and never starts. */
   signal?: AbortSignal | undefined;
-  /** The owner of the task. Callers take turns, however many tasks each of them has. */
+  /** The owner of the task. Callers take turns, even if one of them has many more tasks than the others. */
   caller?: string | undefined;
-  /** Whether the task may wait even if the queue is full, because it continues something that has started. */
+  /** Whether the task may wait even if the queue is full, because the task continues work that has already started. */
   isNeverRefused?: boolean;
 }
 
@@ -65,7 +65,7 @@ export class WorkQueue {
   /**
    * Runs a task when its turn has come.
    *
-   * @throws BusyError if too many wait; the signal's reason if it is aborted before the task starts.
+   * @throws BusyError if too many tasks wait. Also throws the signal's reason if the signal is aborted before the task starts.
    */
   async run<Result>(
     work: () => Promise<Result>,
@@ -154,7 +154,7 @@ export class WorkQueue {
 export class NamedQueues {
   readonly #queues = new Map<string, WorkQueue>();
 
-  /** @param options of each queue. */
+  /** @param options apply to each queue. */
   constructor(private readonly options: WorkQueueOptions) {}
 
   /** Number of tasks that wait under a name. */

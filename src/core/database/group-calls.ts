@@ -5,8 +5,8 @@ import { isDatabaseOutage } from './outage.js';
  *
  * @param work returns one result for each input, in order. It must be repeatable: if it fails for a group, it is called again for
  * each input alone, so that no call fails because of another one.
- * @param options `maxSize`: maximum number of inputs in a group; `pauseMs`: minimum time between the starts of two groups; calls in
- * between wait and form the next group.
+ * @param options `maxSize` is the maximum number of inputs in a group. `pauseMs` is the minimum time between the starts of two
+ * groups; calls in between wait and form the next group.
  */
 export function groupCalls<T, R>(
   work: (inputs: readonly T[]) => Promise<readonly R[]>,

@@ -35,8 +35,8 @@ const postgresUnreachablePattern =
 const closedConnectionMessage = 'This socket has been ended by the other party';
 
 /**
- * Codes of errors that the driver passes on unchanged when the connection to the database ends while the driver waits to write more.
- * Causes of an error are not checked for these codes, because other libraries wrap errors with the same codes.
+ * Codes of errors that the driver passes on unchanged when the connection to the database ends while the driver waits to write
+ * more. Causes of an error are not checked for these codes, because other libraries wrap errors with the same codes.
  */
 const lostConnectionCodes: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE', 'ETIMEDOUT']);
 
@@ -55,10 +55,10 @@ const diskMessageByCode: Readonly<Record<string, string>> = {
   ENFILE: 'The server has too many files open.',
 };
 
-/** Code of a server that refuses a write because it collided with another one (write conflict). */
+/** Code of a server that refuses a write because the write collided with another write (write conflict). */
 const collisionCodes: ReadonlySet<unknown> = new Set([112]);
 
-/** Code of a server that stopped an operation because it took longer than allowed. */
+/** Code of a server that stopped an operation because the operation took longer than allowed. */
 const timeLimitCode = 50;
 /** How long the database can work on a list whose conditions or order a client has chosen, in milliseconds. */
 export const listTimeoutMs = 10_000;
@@ -67,8 +67,9 @@ export const listTimeoutMs = 10_000;
 const maxCauses = 10;
 
 /**
- * Makes the error for a response if something failed because a part of the server is temporarily unavailable: `storage-full` if the disk is
- * full; `unavailable` if the disk cannot be used, or the database cannot be reached, is too slow, or has too many writers of one document.
+ * Makes the error for a response if something failed because a part of the server is temporarily unavailable: `storage-full` if the
+ * disk is full; `unavailable` if the disk cannot be used, or the database cannot be reached, is too slow, or has too many writers
+ * of one document.
  *
  * @returns `null` for every other error.
  */
@@ -109,8 +110,8 @@ export function isDatabaseOutage(error: unknown): boolean {
 }
 
 /**
- * Whether the database refused a write because it collided with another one. Then nothing was written, and the write can be
- * repeated.
+ * Whether the database refused a write because the write collided with another write. Then nothing was written, and the write can
+ * be repeated.
  */
 export function isCollision(error: unknown): boolean {
   return causesOf(error).some((cause) => {
@@ -138,7 +139,10 @@ function causesOf(error: unknown): Error[] {
   return chain;
 }
 
-/** The cause of an error. When a write of several documents loses its connection, it throws a server error, whose `errorResponse` is the cause. */
+/**
+ * The cause of an error. If a write of several documents loses its connection, the driver throws a server error whose
+ * `errorResponse` is the cause.
+ */
 function causeOf(error: Error): unknown {
   return error.cause ?? (error as { errorResponse?: unknown }).errorResponse;
 }

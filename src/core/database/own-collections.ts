@@ -34,7 +34,9 @@ export const collectionNames = [
 /** A name of {@link collectionNames}. */
 export type CollectionName = (typeof collectionNames)[number];
 
-/** A field of every document of the plugin. A document without it belongs to someone else, in whatever collection it is. */
+/**
+ * A field of every document of the plugin. A document without this field belongs to someone else, even in the plugin's collections.
+ */
 export const ownMark = { plugin: 'large_image' } as const;
 
 /**
@@ -43,10 +45,13 @@ export const ownMark = { plugin: 'large_image' } as const;
  */
 const storedFormat = 1;
 
-/** Number of documents of a collection to check at installation: this many of the first, and of the last. */
-const checkedPerEnd = 100;
+/** An installation checks this many of the first documents of each collection, and this many of the last. */
+const checkedDocumentsPerEnd = 100;
 
-/** The collections of the plugin on a connection. Documents in them without {@link ownMark} are not read, counted, changed or removed. */
+/**
+ * The collections of the plugin on a connection. Documents in them without {@link ownMark} are not read, counted, changed or
+ * removed.
+ */
 export class OwnCollections {
   readonly connection: Connection;
   readonly #prefix: string;
@@ -85,9 +90,9 @@ export class OwnCollections {
 
   /**
    * Checks that the plugin can use the collections: that no model of the host uses them, and that the first and last documents in
-   * each belong to the plugin.
+   * each belong to the plugin and have a supported format.
    *
-   * @throws LargeImageError `conflict` that names the collection and what was found.
+   * @throws LargeImageError `conflict`, whose message names the collection and the problem.
    */
   async check(): Promise<void> {
     await this.connection.asPromise();
@@ -97,8 +102,8 @@ export class OwnCollections {
     const results = await Promise.allSettled(
       collectionNames.map((name) => this.#checkCollection(this.#fullName(name), existingNames)),
     );
-    const rejected = results.find((result) => result.status === 'rejected');
-    if (rejected !== undefined) throw rejected.reason;
+    const failedCheck = results.find((result) => result.status === 'rejected');
+    if (failedCheck !== undefined) throw failedCheck.reason;
   }
 
   async #checkCollection(name: string, existingNames: ReadonlySet<string>): Promise<void> {
@@ -112,7 +117,7 @@ export class OwnCollections {
     for (const direction of [1, -1] as const) {
       // This bypasses Mongoose, which would keep the collection object for later callers.
       const cursor = this.connection.db!.collection(name).find({}, { projection: { plugin: 1, format: 1 } });
-      const docs = await cursor.sort({ _id: direction }).limit(checkedPerEnd).toArray();
+      const docs = await cursor.sort({ _id: direction }).limit(checkedDocumentsPerEnd).toArray();
       const newerDocument = docs.find(({ format }) => Number(format ?? 0) > storedFormat);
       if (newerDocument !== undefined) {
         const reason = `The collection ${name} contains documents of format ${String(newerDocument.format)}, which a later release has written`;
@@ -185,15 +190,15 @@ interface RefusedWrite {
   err?: { op?: unknown };
 }
 
-/** Throws the error of a write without the refused documents, because errors may be logged, and documents may be long and private. */
+/** Rethrows a write error without the refused documents, because errors may be logged, and documents may be long and private. */
 function rethrowWithoutDocuments(error: { writeErrors?: RefusedWrite | RefusedWrite[] }): never {
-  for (const refused of [error.writeErrors ?? []].flat()) delete refused.err?.op;
+  for (const refusedWrite of [error.writeErrors ?? []].flat()) delete refusedWrite.err?.op;
   throw error as Error;
 }
 
 /**
- * Restricts a collection, also for models: reads and writes only affect documents with {@link ownMark}, new documents get that field, and
- * writes are durable.
+ * Restricts a collection, and the models that use it: reads and writes only affect documents with {@link ownMark}, new documents
+ * get that field, and writes are durable.
  */
 function restrictToOwn(collection: object): void {
   if (restrictedCollections.has(collection)) return;

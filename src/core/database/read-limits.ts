@@ -8,7 +8,6 @@ import { listTimeoutMs } from './outage.js';
  */
 const documentsAtOnce = 500;
 
-/** The members of a query that are used to read documents one by one. */
 interface CursorQuery {
   cursor(options?: { batchSize: number }): AsyncIterable<unknown> & { close(): Promise<unknown> };
 }
@@ -45,12 +44,12 @@ export async function* iterateIdBatches(aggregation: Aggregate<{ _id: string }[]
   if (ids.length > 0) yield ids;
 }
 
-/** Option for reads without a time limit: reads of whole collections that no request waits for. */
+/** Query options without a time limit, for reads of whole collections that no request waits for. */
 export const withoutReadLimit = { maxTimeMS: 0 } as const;
 
 /**
- * Limits all reads with a schema, because clients choose conditions, order and length of lists: the database stops them after the
- * time limit for lists, and sends the documents in batches. Options of a query take precedence.
+ * Limits all reads with a schema, because clients choose conditions, order and length of lists. The database stops a read after
+ * `listTimeoutMs`, and sends documents in batches. Options of a query take precedence.
  */
 export function limitReads(schema: Schema): void {
   schema.pre(['find', 'findOne', 'countDocuments', 'distinct'], function limit(this: Query<unknown, unknown>) {

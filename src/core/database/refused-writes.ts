@@ -3,14 +3,14 @@ import { isCollision } from './outage.js';
 
 const duplicateKeyCode = 11000;
 
-/** Whether a unique index has refused a write. If several writes were refused, unique indexes must have refused all of them. */
+/** Whether an error says that unique indexes have refused a write. If several writes were refused, this must be true for all. */
 export function isDuplicateKey(error: unknown): boolean {
   const { code, writeErrors } = error as { code?: unknown; writeErrors?: unknown };
   const errors = (Array.isArray(writeErrors) ? writeErrors : [error]) as { code?: unknown }[];
-  return code === duplicateKeyCode && errors.every((each) => each.code === duplicateKeyCode);
+  return code === duplicateKeyCode && errors.every((writeError) => writeError.code === duplicateKeyCode);
 }
 
-/** Methods that write with one statement. If the database refuses it, nothing was written. */
+/** Methods that write with one statement. If the database refuses the statement, nothing was written. */
 const singleWriteMethods = [
   'insertOne',
   'updateOne',
@@ -36,10 +36,10 @@ type Write = (...args: unknown[]) => Promise<unknown>;
 const repeatingCollections = new WeakSet<object>();
 
 /**
- * Makes a Mongoose collection repeat single writes that the database refuses because they collided with others. MongoDB repeats
- * them itself. If two writes wait for each other, such as two of the same key, servers that store in PostgreSQL refuse one of them
- * (`deadlock detected`). A write that is refused 20 times fails with that error. `insertMany` and `bulkWrite` are not
- * repeated, because some of their documents may have been written.
+ * Makes a Mongoose collection repeat single writes that the database refuses because they collided with other writes. MongoDB
+ * itself repeats such writes. But if two writes wait for each other, such as two writes of the same key, servers that store in
+ * PostgreSQL refuse one of them (`deadlock detected`). A write that is refused {@link maxAttempts} times fails with the last
+ * refusal. `insertMany` and `bulkWrite` are not repeated, because some of their documents may have been written.
  */
 export function repeatCollisions(collection: { readonly [Name in (typeof singleWriteMethods)[number]]: unknown }): void {
   if (repeatingCollections.has(collection)) return;
@@ -51,7 +51,7 @@ export function repeatCollisions(collection: { readonly [Name in (typeof singleW
   }
 }
 
-/** Repeats a write while it is refused because it collided with another one. The write must be idempotent. */
+/** Repeats a write as long as the database refuses it because of a collision with another write. The write must be idempotent. */
 export async function repeatUntilAccepted<T>(write: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {

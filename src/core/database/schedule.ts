@@ -18,9 +18,9 @@ export class ScheduleModel {
   }
 
   /**
-   * Claims work that is due, and sets when it is due next, in one atomic step.
+   * Claims work that is due, and sets when the work is due next, in one atomic step.
    *
-   * @returns false if it is not due, or another process was faster.
+   * @returns false if the work is not due, or another process was faster.
    */
   async claim(name: string, owner: string, next: Date): Promise<boolean> {
     const now = new Date();

@@ -9,9 +9,9 @@ export function hasTooManyValues(value: unknown): boolean {
   return subtractValues(value, maxStoredValues) < 0;
 }
 
-/** Subtracts the number of values in a value from `left`; the result is below 0 as soon as there are too many. */
-function subtractValues(value: unknown, left: number): number {
-  let remaining = left - 1;
+/** Subtracts the number of values in a value from `available`. The count stops when the result is below 0. */
+function subtractValues(value: unknown, available: number): number {
+  let remaining = available - 1;
   if (typeof value !== 'object' || value === null || remaining < 0) return remaining;
   if (Array.isArray(value)) {
     if (value.length > remaining) return -1;

@@ -5,7 +5,6 @@ import { hasEnded, processName } from './leases/process-name.js';
 import type { OwnCollections } from './own-collections.js';
 import type { ScheduleModel } from './schedule.js';
 
-/** Options of a {@link Sweep}. */
 interface SweepOptions {
   /** Whether to check everything, or only records that name a process that has ended. */
   full: boolean;
@@ -15,7 +14,7 @@ interface SweepOptions {
 /**
  * Removes or completes what killed processes have left of a feature. Work of live processes is never touched.
  *
- * @returns the numbers of removed things, by kind.
+ * @returns how many things of each kind were removed.
  */
 export type Sweep = (options: SweepOptions) => Promise<Readonly<Record<string, number>>>;
 
@@ -31,7 +30,7 @@ interface SweeperOptions {
 interface ProcessDocument {
   /** Name of the process and of its installation. */
   _id: string;
-  /** When it was last known to be alive. */
+  /** When the process was last known to be alive. */
   at: Date;
 }
 
@@ -41,7 +40,7 @@ const checkIntervalMs = 3000;
 const fullSweepIntervalMs = 24 * 60 * 60 * 1000;
 /** Each process records at this interval in milliseconds that it is alive, and checks whether the full sweep is due. */
 const aliveIntervalMs = 60 * 60 * 1000;
-/** A process that has been silent for this long counts as ended, on whatever machine it was. */
+/** A process that has been silent for this long, in milliseconds, counts as ended, even if it ran on another machine. */
 const maxSilenceMs = fullSweepIntervalMs;
 
 const scheduleName = 'sweep';
@@ -52,7 +51,7 @@ export class Sweeper {
   readonly #closing = new AbortController();
   readonly #timer: NodeJS.Timeout;
   #recordedAtMs = -Infinity;
-  /** A sweep is repeated if the database was unreachable. Whether the sweep to repeat is a full one; `null` if there is none. */
+  /** Whether the next sweep must be a full one, after a sweep failed because the database was down. `null` if none has failed. */
   #isPendingSweepFull: boolean | null = null;
   #runningWork: Promise<void> | null = null;
 
@@ -95,7 +94,7 @@ export class Sweeper {
     return this.options.schedule.claim(scheduleName, this.#id, new Date(Date.now() + fullSweepIntervalMs));
   }
 
-  /** Removes the records of processes that have ended without removing them. @returns whether this process was the first to remove one. */
+  /** Removes the records that ended processes have left. @returns whether this process was the first to remove any of them. */
   async #forgetEndedProcesses(): Promise<boolean> {
     const silentSince = new Date(Date.now() - maxSilenceMs);
     let hasRemoved = false;
@@ -114,7 +113,7 @@ export class Sweeper {
     this.#isPendingSweepFull = null;
     for (const sweep of sweeps) {
       signal.throwIfAborted();
-      // If this sweep fails, the others are still done.
+      // If this sweep fails, the remaining sweeps are still done.
       const isDone = await this.#attempt(async () => {
         for (const [kind, count] of Object.entries(await sweep({ full: isFull, signal }))) {
           removed[kind] = (removed[kind] ?? 0) + count;

@@ -5,16 +5,18 @@ import { FreshCache } from '../concurrency/fresh-cache.js';
 import { createTokenVerifier } from './token-verifier.js';
 
 /**
- * How long verdicts are cached, on callers and on their permissions for items, in milliseconds. Changes that the host announces
- * take effect immediately. Other changes, such as those made by another process, take effect after this time. Requests that are no
- * longer permitted must end within five seconds, so this time plus the time between two checks of an open request is less than that.
+ * How long verdicts about callers, and about their permissions for items, are cached, in milliseconds. Changes that the host
+ * announces take effect immediately. Other changes, such as those made by another process, take effect after this time. Requests
+ * that are no longer permitted must end within five seconds, so this time plus the time between two checks of an open request must
+ * be shorter.
  */
 export const verdictLifetimeMs = 3000;
 
 const maxTokens = 10_000;
 
 /**
- * Finds out who tokens belong to, and caches that for a few seconds, so that a viewer that loads tiles causes one call to the host.
+ * Finds the owners of tokens, and caches them for a few seconds, so that a viewer that loads many tiles causes only one call to the
+ * host.
  */
 export class Callers {
   /** The keys are digests, so that the tokens themselves are not kept in memory. */
@@ -33,9 +35,9 @@ export class Callers {
   }
 
   /**
-   * Loads the user who requested work that is done only now, with their current rights.
+   * Loads the user who requested work earlier, with the user's current rights.
    *
-   * @throws AccessDeniedError if they can no longer sign in.
+   * @throws AccessDeniedError if the user can no longer sign in.
    */
   async loadRequester(user: { id: string; admin: boolean }): Promise<Caller> {
     const caller = this.auth.user === undefined ? { ...user, scopes: [] } : await this.auth.user(user.id);

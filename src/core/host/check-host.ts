@@ -20,11 +20,15 @@ function isObject(value: unknown): value is Members {
   return (typeof value === 'object' && value !== null) || typeof value === 'function';
 }
 
-function requireFunctions(owner: unknown, name: string, needed: readonly string[], optional: readonly string[] = []): void {
+function requireFunctions(owner: unknown, name: string, required: readonly string[], optional: readonly string[] = []): void {
   if (!isObject(owner)) {
-    refuse(name, owner == null ? 'is missing' : 'is not an object', `Give an object with ${needed.join(', ')} (docs/hosts.md).`);
+    refuse(
+      name,
+      owner == null ? 'is missing' : 'is not an object',
+      `Give an object with ${required.join(', ')} (docs/hosts.md).`,
+    );
   }
-  for (const member of needed) {
+  for (const member of required) {
     if (typeof owner[member] !== 'function') refuse(`${name}.${member}`, 'is not a function', 'It is required (docs/hosts.md).');
   }
   for (const member of optional) {
@@ -34,7 +38,7 @@ function requireFunctions(owner: unknown, name: string, needed: readonly string[
   }
 }
 
-/** Fields that the host's schemas must have. Without them items and files have no names and no owners. */
+/** Fields that the host's schemas must have. Without these fields, items and files would have no names and no parents. */
 const requiredFields: { readonly [K in keyof HostFields]: readonly (keyof HostFields[K])[] } = {
   item: ['name', 'folderId'],
   file: ['name', 'itemId', 'size'],
@@ -78,7 +82,7 @@ function checkModel<K extends keyof HostFields>(
   }
 }
 
-/** Refuses unknown names of fields, because a mistyped one would have no effect. */
+/** Refuses unknown names of fields, because a mistyped name would have no effect. */
 function checkFieldNames(fields: Host['fields']): void {
   for (const [kind, names] of Object.entries(fields ?? {})) {
     if (!Object.hasOwn(defaultFields, kind)) refuse(`fields.${kind}`, 'is unknown', 'Name fields of item, file and folder.');
@@ -101,8 +105,8 @@ export function requireHost(host: WorkerHost): void {
 }
 
 /**
- * A path that Express matches letter by letter: `:id`, `*` and brackets would be patterns, and clients cannot send `..` as a
- * segment.
+ * Matches paths that Express compares letter by letter. It excludes `:id`, `*` and brackets, which would be patterns, and the
+ * segments `.` and `..`, which clients cannot send.
  */
 const literalPathPattern = /^(\/(?!\.{1,2}(\/|$))[\w.~%@$&,;='-]+)+$/;
 
@@ -174,7 +178,7 @@ const installedMark = Symbol.for('express-large-image.installed');
  * Marks the models as used by an installation.
  *
  * @returns a function that removes the mark.
- * @throws InvalidHostError if an installation uses them already.
+ * @throws InvalidHostError if another installation already uses the models.
  */
 export function claimModels({ item }: WorkerHost['models']): () => void {
   const marked = item as unknown as { [installedMark]?: true };

@@ -10,7 +10,7 @@ export interface ItemFile {
   item: ItemRecord;
 }
 
-/** Maximum number of items with the same name to search. A host may allow several in a folder. */
+/** Maximum number of items with the same name to search. A host may allow several items of one name in a folder. */
 const maxNamesakes = 10;
 
 /** Finds files and folders by their paths. */
@@ -28,7 +28,8 @@ export class FolderContents {
   }
 
   /**
-   * Finds the file for a name in a folder. The item must have this name; the file must have it too, or be the only file of the item.
+   * Finds the file for a name in a folder. The item must have this name, and the file must have the same name or be the item's only
+   * file.
    *
    * @param itemName the name of the item if it differs from the name of the file. Then only a file named `name` is found.
    * @returns `null` if there is no such file.
@@ -45,8 +46,8 @@ export class FolderContents {
       const fileDoc = await files.findOne({ ...itemFilter, [fields.file.name]: name }).lean<StoredDocument>();
       if (fileDoc !== null) return { file: fileOf(fileDoc), item };
       if (itemName !== name) continue;
-      const [only, other] = await files.find(itemFilter).limit(2).lean<StoredDocument[]>();
-      if (only !== undefined && other === undefined) return { file: fileOf(only), item };
+      const [firstFile, secondFile] = await files.find(itemFilter).limit(2).lean<StoredDocument[]>();
+      if (firstFile !== undefined && secondFile === undefined) return { file: fileOf(firstFile), item };
     }
     return null;
   }
@@ -70,15 +71,15 @@ export class FolderContents {
   }
 
   /**
-   * Lists the folders below a folder by their relative paths, and the folder itself under the empty path; `null` if there are more than
-   * `limit`.
+   * Maps relative paths to the folders below a folder, and the empty path to the folder itself. `null` if there are more than
+   * `limit` folders.
    */
   async listFoldersBelow(folder: FolderRecord, limit: number): Promise<Map<string, FolderRecord> | null> {
     const { folders, fields, folderOf } = this.parts;
     const folderByPath = new Map([['', folder]]);
     let level = new Map([[folder.id, { path: '', folder }]]);
     while (level.size > 0) {
-      const next: typeof level = new Map();
+      const nextLevel: typeof level = new Map();
       for (const ids of batches([...level.keys()])) {
         const docs = await folders
           .find(
@@ -93,11 +94,11 @@ export class FolderContents {
           if (parent === undefined) continue;
           const path = parent.path === '' ? child.name : `${parent.path}/${child.name}`;
           if (!folderByPath.has(path)) folderByPath.set(path, child);
-          next.set(child.id, { path, folder: child });
+          nextLevel.set(child.id, { path, folder: child });
           if (folderByPath.size > limit) return null;
         }
       }
-      level = next;
+      level = nextLevel;
     }
     return folderByPath;
   }
@@ -117,13 +118,13 @@ export class FolderContents {
     return ancestors;
   }
 
-  /** Returns those of the ids whose folders match a filter on the model. */
+  /** Returns the ids among `ids` whose folders match a filter on the model. */
   async filterFolders(ids: readonly string[], filter: Readonly<Record<string, unknown>>): Promise<Set<string>> {
-    const matching = new Set<string>();
+    const matchingIds = new Set<string>();
     for (const batch of batches(ids)) {
       const query = this.parts.folders.find({ $and: [{ _id: { $in: [...batch] } }, filter] }, { _id: 1 });
-      for (const { _id } of await query.lean<StoredDocument[]>()) matching.add(idText(_id));
+      for (const { _id } of await query.lean<StoredDocument[]>()) matchingIds.add(idText(_id));
     }
-    return matching;
+    return matchingIds;
   }
 }

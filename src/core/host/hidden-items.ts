@@ -6,18 +6,17 @@ import { idText } from '../database/id-text.js';
 import type { OwnCollections } from '../database/own-collections.js';
 import { hiddenField } from './schema-extension.js';
 
-/** The record of an item that the host has hidden. */
 interface HiddenItemDocument {
   _id: string;
-  /** The id as the host stores it. */
+  /** The id of the item in the type that the host stores. */
   itemId: unknown;
   since: Date;
 }
 
 /**
- * The items that the host has hidden, for example in a trash. Their ids are recorded, because a host may move the documents where the
- * plugin cannot see them. The documents are also marked, because a host may leave them in its model. Nothing that belongs to a hidden
- * item is removed.
+ * The items that the host has hidden, for example in a trash. Their ids are recorded, because a host may move their documents to a
+ * place that the plugin cannot see. Their documents are also marked, because a host may leave them in its model. Nothing that
+ * belongs to a hidden item is removed.
  */
 export class HiddenItems {
   constructor(
@@ -61,7 +60,7 @@ export class HiddenItems {
     return (await this.#documents.findOne({ _id: id })) !== null;
   }
 
-  /** The ids of all hidden items as the host stores them, in lists of at most {@link idsPerQuery}. */
+  /** Yields the ids of all hidden items in the type that the host stores, in lists of at most {@link idsPerQuery}. */
   async *iterateIds(): AsyncGenerator<unknown[]> {
     const cursor = this.#documents.find({}, { projection: { itemId: 1 } });
     for await (const batch of groupInBatches(cursor, idsPerQuery)) yield batch.map(({ itemId }) => itemId);
@@ -69,23 +68,23 @@ export class HiddenItems {
 
   /** The ids among `ids` whose items the host has hidden. */
   async filterHidden(ids: readonly string[]): Promise<Set<string>> {
-    const hidden = new Set<string>();
+    const hiddenIds = new Set<string>();
     for (const batch of batches(ids)) {
-      for (const { _id } of await this.#documents.find({ _id: { $in: [...batch] } }).toArray()) hidden.add(_id);
+      for (const { _id } of await this.#documents.find({ _id: { $in: [...batch] } }).toArray()) hiddenIds.add(_id);
     }
-    return hidden;
+    return hiddenIds;
   }
 
   /**
-   * Changes the mark of items. This bypasses Mongoose, because the item has not changed for others, and because the host may hide
-   * it from its own queries.
+   * Changes the mark of items. This bypasses Mongoose, because the change must not count as a change of the item for the host, and
+   * because the host may leave hidden items out of its queries.
    */
   async #mark(items: readonly StoredDocument[], change: object): Promise<void> {
     await this.items.collection.updateMany({ _id: { $in: items.map(({ _id }) => _id) } } as object, change, durable);
   }
 }
 
-/** Methods of models whose result is a query on existing documents. */
+/** Methods of models that return a query on existing documents. */
 const queryMethods: ReadonlySet<string | symbol> = new Set([
   'find',
   'findOne',
@@ -98,7 +97,7 @@ const queryMethods: ReadonlySet<string | symbol> = new Set([
   'updateMany',
 ]);
 
-/** The host's model of items, whose queries leave out hidden items. All other members are unchanged. */
+/** Returns the host's model of items with queries that leave out hidden items. All other members are unchanged. */
 export function leaveOutHidden<M extends Model<Record<string, unknown>>>(items: M): M {
   return new Proxy(items, {
     get(model, name) {

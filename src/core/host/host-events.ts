@@ -4,7 +4,7 @@ import type { Host, HostEventName, HostEventPayloads, HostEvents, HostModel, Sto
 
 type Listener<N extends HostEventName> = (payload: HostEventPayloads[N]) => void | Promise<void>;
 
-/** Calls the listeners of events. {@link ModelEvents} is built on it, and a host can use it for its own events. */
+/** Calls the listeners of events. Hosts can use this class for their own events. */
 export class HostEventEmitter implements HostEvents {
   readonly #listeners = new Map<HostEventName, Set<Listener<never>>>();
 
@@ -14,7 +14,7 @@ export class HostEventEmitter implements HostEvents {
     return () => listeners.delete(listener as Listener<never>);
   }
 
-  /** Calls the listeners one after another and waits for each. The first error stops this. */
+  /** Calls the listeners one after another and waits for each. If a listener fails, the remaining ones are not called. */
   async emit<N extends HostEventName>(name: N, payload: HostEventPayloads[N]): Promise<void> {
     for (const listener of this.#listeners.get(name) ?? []) await listener(payload as never);
   }
@@ -44,13 +44,13 @@ interface ModelListener {
 const changingMethods = ['updateOne', 'updateMany', 'findOneAndUpdate', 'replaceOne', 'findOneAndReplace'] as const;
 const removingMethods = ['deleteOne', 'deleteMany', 'findOneAndDelete'] as const;
 
-/** Maximum number of documents changed by one call that are announced one by one. */
-const maxAnnounced = 10_000;
+/** If one call changes more documents than this, only this many are announced. */
+const maxAnnouncedDocuments = 10_000;
 
 /**
- * The default of `Host.events`: hooks on the host's models. They notice changes through these models. Changes by other processes,
- * and through the driver, take effect when cached verdicts expire. A host can also create these events itself, and emit those that
- * the hooks do not notice, such as roles in a separate table or revoked tokens.
+ * The default of `Host.events`: hooks on the host's models, which notice changes through these models. Changes by other processes,
+ * and through the driver, take effect when cached verdicts expire. A host can also create an instance itself, and emit events for
+ * changes that the hooks do not notice, such as changes of roles in a separate table or revoked tokens.
  */
 export class ModelEvents extends HostEventEmitter {
   readonly #listenerRemovals: (() => void)[] = [];
@@ -98,7 +98,7 @@ function listenersOf(model: AnyModel): Set<ModelListener> {
 function addHooks(model: AnyModel, listeners: ReadonlySet<ModelListener>): void {
   const { schema } = model;
   const newDocuments = new WeakSet<object>();
-  /** The ids of the documents that a query changes, or the documents that it removes. */
+  /** For a query that changes documents: their ids. For a query that removes documents: the documents. */
   const affectedByQuery = new WeakMap<object, unknown[]>();
   const isActive = () => listeners.size > 0;
   const announceSaved = async (doc: StoredDocument, isNew: boolean) => {
@@ -123,7 +123,8 @@ function addHooks(model: AnyModel, listeners: ReadonlySet<ModelListener>): void 
     for await (const doc of readDocuments(model, ids)) await announceSaved(doc, false);
   });
   schema.pre([...removingMethods], async function (this: AnyQuery) {
-    if (isActive()) affectedByQuery.set(this, await readInSlices(model.find(this.getFilter()).limit(maxAnnounced).lean()));
+    if (isActive())
+      affectedByQuery.set(this, await readInSlices(model.find(this.getFilter()).limit(maxAnnouncedDocuments).lean()));
   });
   schema.post([...removingMethods], async function (this: AnyQuery) {
     const docs = affectedByQuery.get(this);
@@ -137,7 +138,7 @@ function addHooks(model: AnyModel, listeners: ReadonlySet<ModelListener>): void 
 }
 
 async function findMatchingIds(model: AnyModel, query: AnyQuery): Promise<unknown[]> {
-  const docs = await model.find(query.getFilter(), { _id: 1 }).limit(maxAnnounced).lean();
+  const docs = await model.find(query.getFilter(), { _id: 1 }).limit(maxAnnouncedDocuments).lean();
   return docs.map((doc) => doc._id);
 }
 
@@ -150,7 +151,7 @@ async function* readDocuments(model: AnyModel, ids: unknown[]): AsyncGenerator<S
 
 /**
  * Makes hooks on queries take effect: `recompileSchema` only updates hooks on documents (mongoose 9.12). The method is missing from
- * the types of models. If it did not exist, changes by queries would take effect only when cached verdicts expire.
+ * the types of models. In a version without this method, changes by queries would take effect only when cached verdicts expire.
  */
 function refreshQueryHooks(model: AnyModel): void {
   const { _applyQueryMiddleware } = model as unknown as { _applyQueryMiddleware?: () => void };

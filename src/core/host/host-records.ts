@@ -30,8 +30,8 @@ type AnyModel = Model<Record<string, unknown>>;
 
 /** Finds the documents with these ids, each as a separate object; `null` for ids that do not exist. */
 async function findByIds(model: AnyModel, ids: readonly string[]): Promise<(StoredDocument | null)[]> {
-  const [only] = ids;
-  if (only !== undefined && ids.length === 1) return [await model.findById(only).lean<StoredDocument>()];
+  const [firstId] = ids;
+  if (firstId !== undefined && ids.length === 1) return [await model.findById(firstId).lean<StoredDocument>()];
   const docs = await readInSlices<StoredDocument>(model.find({ _id: { $in: [...new Set(ids)] } }).lean());
   const docById = new Map(docs.map((doc) => [idText(doc._id), doc]));
   return ids.map((id) => {
@@ -40,7 +40,7 @@ async function findByIds(model: AnyModel, ids: readonly string[]): Promise<(Stor
   });
 }
 
-/** Yields documents by ascending id. They are read in pages, because work on each may take longer than a cursor lives. */
+/** Yields documents by ascending id. The documents are read in pages, because a cursor may expire while the caller uses them. */
 async function* iterateById(
   model: AnyModel,
   filter: Record<string, unknown>,
@@ -59,7 +59,8 @@ async function* iterateById(
 }
 
 /**
- * The host's items, files and folders, with the plugin's fields added to their schemas, and the queries on them that several features need.
+ * The host's items, files and folders. Adds the plugin's fields to their schemas, and offers the queries that several features
+ * need.
  */
 export class HostRecords {
   readonly connection: Connection;
@@ -120,12 +121,12 @@ export class HostRecords {
 
   itemOf(doc: StoredDocument): ItemRecord {
     const names = this.#fields.item;
-    const changed = doc[names.updated] ?? doc[names.created];
+    const changedAt = doc[names.updated] ?? doc[names.created];
     return {
       id: idText(doc._id),
       name: textOrEmpty(doc[names.name]),
       folderId: idText(doc[names.folderId]),
-      changed: changed instanceof Date ? changed.getTime() : 0,
+      changedAtMs: changedAt instanceof Date ? changedAt.getTime() : 0,
       largeImage: markerOf(doc.largeImage),
       missingFiles: missingFilesOf(doc[waitingField]),
       scale: scaleOf(doc[scaleField]),
@@ -155,7 +156,7 @@ export class HostRecords {
     };
   }
 
-  /** Finds the items of exactly this name in a folder, oldest first. A host may allow several. */
+  /** Finds the items of exactly this name in a folder, oldest first. A host may allow several such items. */
   async findItemsByName(folder: FolderRecord, name: string, limit: number): Promise<ItemRecord[]> {
     const { name: nameField, folderId } = this.#fields.item;
     const query = this.#items
@@ -196,7 +197,9 @@ export class HostRecords {
     return doc === null ? null : this.fileOf(doc);
   }
 
-  /** Reads the state of an item's image: a text that changes with its file, source and scale. `null` if the item has no image. */
+  /**
+   * Returns a text that changes when the file, tile source or scale of an item's image changes. `null` if the item has no image.
+   */
   async readImageState({ largeImage, scale }: ItemRecord): Promise<string | null> {
     const { fileId, sourceName = '' } = largeImage ?? {};
     if (fileId === undefined) return null;
@@ -226,7 +229,7 @@ export class HostRecords {
     return (await readInSlices<StoredDocument>(query.lean())).map((doc) => this.itemOf(doc));
   }
 
-  /** Returns those of the ids whose items exist and match a filter on the model. */
+  /** Returns the ids among `ids` whose items exist and match a filter on the model. */
   async filterExistingItems(ids: readonly string[], filter: Readonly<Record<string, unknown>> = {}): Promise<string[]> {
     const docs = await this.#items.find({ $and: [{ _id: { $in: [...ids] } }, filter] }, { _id: 1 }).lean<StoredDocument[]>();
     return docs.map((doc) => idText(doc._id));
@@ -266,7 +269,7 @@ export class HostRecords {
     return record.doc[this.#fields['folderId' in record ? 'item' : 'folder'].meta];
   }
 
-  /** Finds other items of the same folder that match a filter on the model, oldest first; optionally only large images. */
+  /** Finds other items of an item's folder that match a filter on the model, oldest first. With `imagesOnly`, only large images. */
   async findSiblingItems(
     item: ItemRecord,
     { filter, imagesOnly, limit }: { filter: Readonly<Record<string, unknown>>; imagesOnly: boolean; limit: number },
@@ -288,8 +291,9 @@ export class HostRecords {
   }
 
   async #findFilesOfItems(items: readonly ItemRecord[]): Promise<FileRecord[][]> {
-    const [only] = items;
-    const idCondition = only !== undefined && items.length === 1 ? only.doc._id : { $in: items.map(({ doc }) => doc._id) };
+    const [firstItem] = items;
+    const idCondition =
+      firstItem !== undefined && items.length === 1 ? firstItem.doc._id : { $in: items.map(({ doc }) => doc._id) };
     const query = this.#files.find({ [this.#fields.file.itemId]: idCondition }).sort({ _id: 1 });
     const files = (await readInSlices<StoredDocument>(query.lean())).map((doc) => this.fileOf(doc));
     const filesByItem = new Map(items.map(({ id }) => [id, [] as FileRecord[]]));
@@ -297,7 +301,7 @@ export class HostRecords {
     return items.map(({ id }) => filesByItem.get(id)!);
   }
 
-  /** Lists the items of a folder by ascending id, optionally only those after an id. Each is read when it is reached. */
+  /** Yields the items of a folder by ascending id, optionally only those after an id. Each item is read only when it is needed. */
   async *listItemsOfFolder(folder: FolderRecord, after: string | null = null): AsyncGenerator<ItemRecord> {
     const inFolder = { [this.#fields.item.folderId]: folder.doc._id };
     for await (const { _id } of iterateById(this.#items, inFolder, { after, projection: { _id: 1 } })) {
@@ -306,7 +310,7 @@ export class HostRecords {
     }
   }
 
-  /** Lists the folders directly below a folder that match a filter, by ascending id, optionally only from an id on. */
+  /** Yields the folders directly below a folder that match a filter, by ascending id, optionally only from an id on. */
   async *listChildFolders(
     folder: FolderRecord,
     filter: Record<string, unknown>,

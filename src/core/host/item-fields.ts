@@ -3,7 +3,7 @@ import { durable } from '../database/durable.js';
 import type { ItemRecord } from './records.js';
 import { conversionField, hiddenField, refusedField, scaleField, unfinishedField } from './schema-extension.js';
 
-/** Fields that clients cannot write, whether the host declares them or not. */
+/** Fields that clients cannot write, even if the host does not declare them. */
 const protectedFields: ReadonlySet<string> = new Set([
   'largeImage',
   refusedField,
@@ -25,7 +25,7 @@ const protectedFields: ReadonlySet<string> = new Set([
   'copyOfItem',
 ]);
 
-/** Top-level fields of items, by the names that clients use. `meta` is the metadata, whatever the host calls it. */
+/** Top-level fields of items, by the names that clients use. `meta` is the metadata, even if the host's field has another name. */
 export class ItemFields {
   constructor(
     private readonly items: Model<Record<string, unknown>>,
@@ -36,13 +36,12 @@ export class ItemFields {
     return key === 'meta' ? this.metaField : key;
   }
 
-  /** The value; `undefined` if there is none. */
   get({ doc }: ItemRecord, key: string): unknown {
     const name = this.#nameOf(key);
     return Object.hasOwn(doc, name) ? doc[name] : undefined;
   }
 
-  /** Whether clients can see the field. Lists of permissions are only for those who manage them. */
+  /** Whether clients can see the field. `access` contains permissions, which only those who manage them may see. */
   mayRead(key: string): boolean {
     return isPlainName(key) && key !== 'access';
   }

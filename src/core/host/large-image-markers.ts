@@ -10,7 +10,7 @@ import { groupCalls } from '../database/group-calls.js';
 import { repeatUntilAccepted } from '../database/refused-writes.js';
 import { hiddenField, refusedField, scaleField } from './schema-extension.js';
 
-/** Reads the stored form of a marker; `null` for any other value, because a host may use a field of this name for something else. */
+/** Reads a stored marker. Returns `null` for any other value, because a host may use the field for something else. */
 export function markerOf(value: unknown): LargeImageMarker | null {
   if (typeof value !== 'object' || value === null) return null;
   const stored = value as Record<string, unknown>;
@@ -26,7 +26,7 @@ export function markerOf(value: unknown): LargeImageMarker | null {
   };
 }
 
-/** Reads the stored form of missing files; `null` for any other value. */
+/** Reads stored missing files; `null` for any other value. */
 export function missingFilesOf(value: unknown): MissingFiles | null {
   const { fileId, missing } = (typeof value === 'object' && value !== null ? value : {}) as Record<string, unknown>;
   if (fileId == null || !Array.isArray(missing)) return null;
@@ -44,7 +44,7 @@ const maxReasonLength = 1000;
 
 const unfinishedPerPage = 100;
 
-/** A marker to write to an item that has none. */
+/** A marker to write to an item that has no marker yet. */
 interface Claim {
   item: ItemRecord;
   marker: Record<string, unknown>;
@@ -57,12 +57,14 @@ function createClaimWrite({ item, marker }: Claim) {
   };
 }
 
-/** Makes the document that an item has after a claim. */
+/** Returns the document that an item has after a claim. */
 function withMarker({ [refusedField]: _refused, ...doc }: StoredDocument, largeImage: Record<string, unknown>): StoredDocument {
   return { ...doc, largeImage } as StoredDocument;
 }
 
-/** The markers on the host's items: which file an item is served from, and which job it waits for. Every change is one atomic step. */
+/**
+ * The markers on the host's items: from which file an item is served, and for which job it waits. Every change is one atomic step.
+ */
 export class LargeImageMarkers {
   readonly #items: Model<Record<string, unknown>>;
   readonly #itemOf: (doc: StoredDocument) => ItemRecord;
@@ -101,7 +103,7 @@ export class LargeImageMarkers {
   /**
    * Writes the marker of an item that has none, in one atomic step.
    *
-   * @returns the changed item, or `null` if it no longer exists or another process was first.
+   * @returns the changed item, or `null` if the item no longer exists or already has a marker.
    */
   claim(item: ItemRecord, marker: Record<string, unknown>): Promise<ItemRecord | null> {
     return this.#claimTogether({ item, marker });
@@ -110,8 +112,9 @@ export class LargeImageMarkers {
   /** Writes several claims with one command, because files often arrive together, such as those of a served folder. */
   readonly #claimTogether = groupCalls(
     async (claims: readonly Claim[]) => {
-      const [only] = claims;
-      const docs = only !== undefined && claims.length === 1 ? [await this.#claimOne(only)] : await this.#claimSeveral(claims);
+      const [firstClaim] = claims;
+      const docs =
+        firstClaim !== undefined && claims.length === 1 ? [await this.#claimOne(firstClaim)] : await this.#claimSeveral(claims);
       return docs.map((doc) => this.#announceChanged(doc));
     },
     { pauseMs: 100 },
@@ -126,7 +129,7 @@ export class LargeImageMarkers {
     const firstByItem = new Map<string, Claim>();
     for (const claim of claims) if (!firstByItem.has(claim.item.id)) firstByItem.set(claim.item.id, claim);
     const writes = [...firstByItem.values()].map((claim) => ({ updateOne: createClaimWrite(claim) }));
-    // This bypasses Mongoose, which would check each value. Repeating the write is harmless, because it changes nothing.
+    // This bypasses Mongoose, which would check each value. The write can be repeated, because the second time it changes nothing.
     const { modifiedCount } = await repeatUntilAccepted(() =>
       this.#items.collection.bulkWrite(writes as never, { ordered: false, ...durable }),
     );
@@ -163,7 +166,7 @@ export class LargeImageMarkers {
   /**
    * Replaces the marker of an item, if it has not changed since `item` was read, in one atomic step.
    *
-   * @returns the changed item, or `null` if it no longer exists or was changed.
+   * @returns the changed item, or `null` if the item no longer exists, or its marker has changed.
    */
   async replace(item: ItemRecord, marker: Record<string, unknown>): Promise<ItemRecord | null> {
     const { largeImage } = item.doc as { largeImage?: { fileId?: unknown; jobId?: unknown } };
@@ -182,7 +185,7 @@ export class LargeImageMarkers {
     return this.#announceChanged(doc);
   }
 
-  /** Stores the size of a pixel of an image; `null` removes it. @returns the changed item, or `null` if it no longer has an image */
+  /** Stores an image's pixel size; `null` removes it. @returns the changed item, or `null` if the item no longer has an image */
   async setScale(item: ItemRecord, scale: EnteredScale | null): Promise<ItemRecord | null> {
     const doc = await this.#items
       .findOneAndUpdate(
@@ -197,7 +200,7 @@ export class LargeImageMarkers {
   /**
    * Replaces the marker of an item that waits for a job, after the job has ended; `null` removes the marker.
    *
-   * @returns the changed item, or `null` if it no longer waits for the job.
+   * @returns the changed item, or `null` if the item no longer waits for the job.
    */
   async replaceAfterJob(
     { itemId, jobId }: { itemId: string; jobId: string },
@@ -219,7 +222,7 @@ export class LargeImageMarkers {
     return doc === null ? null : this.#itemOf(doc);
   }
 
-  /** Lists items that wait for a job, by ascending id. They are read in pages. */
+  /** Yields the items that wait for a job, by ascending id. The items are read in pages. */
   async *iterateUnfinished(): AsyncGenerator<ItemRecord> {
     for (let after: unknown = null; ;) {
       const query = { 'largeImage.expected': true, ...(after !== null && { _id: { $gt: after } }) };
@@ -231,16 +234,16 @@ export class LargeImageMarkers {
     }
   }
 
-  /** Stores why the file of an item without a large image could not become one; `null` removes the reason. */
+  /** Stores on an item without a large image why its file could not become a large image; `null` removes the reason. */
   async storeRefusal(item: Pick<ItemRecord, 'doc'>, reason: string | null): Promise<void> {
-    // This bypasses Mongoose, because the item has not changed for others.
+    // This bypasses Mongoose, because this must not count as a change of the item for the host.
     await this.#items.collection.updateOne(
       { _id: item.doc._id, largeImage: null } as object,
       reason === null ? { $unset: { [refusedField]: 1 } } : { $set: { [refusedField]: reason.slice(0, maxReasonLength) } },
     );
   }
 
-  /** Lists items whose file could not become a large image, each with the reason; newest first. */
+  /** Lists items whose file could not become a large image, each with the reason, newest first. */
   async listRefused({ limit, offset }: { limit: number; offset: number }): Promise<{ item: ItemRecord; reason: string }[]> {
     const query = this.#items
       .find({ [refusedField]: { $exists: true } })

@@ -1,18 +1,19 @@
 import type { Caller } from '../../host.js';
 
-/** The image that the holder of a link may read, and which parts of it. */
+/** What the holder of a link may read. */
 export interface LinkLimits {
+  /** The item whose image the holder may read. */
   itemId: string;
-  /** Whether they may read its annotations. */
+  /** Whether the holder may read the item's annotations. */
   allowsAnnotations: boolean;
-  /** Whether they may see its label, macro and other associated images. */
+  /** Whether the holder may see the label, macro and other associated images. */
   allowsAssociated: boolean;
 }
 
 /**
- * Somebody without an account who opens the page of one image by a link. They have the rights of the link's creator, but only to
- * read this image. Only routes that are declared for them (`forLinks`) accept them, and the checks of permissions on items and
- * annotations compare with `limits`.
+ * Somebody without an account who opens the page of one image by a link. Link holders have the rights of the link's creator, but
+ * only to read this image. Only routes with `forLinks` accept link holders, and the permission checks on items and annotations also
+ * apply `limits`.
  */
 export interface LinkHolder extends Caller {
   limits: LinkLimits;

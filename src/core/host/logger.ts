@@ -2,8 +2,9 @@ import type { HostLogger } from '../../host.js';
 import { currentRequestId } from '../request-id.js';
 
 /**
- * Wraps the host's logger. If it throws, or returns a promise that rejects, neither a request nor the process fails; only the line
- * is lost. If the host has no logger, nothing is logged. Lines that are logged for a request contain its id (`requestId`).
+ * Wraps the host's logger. If that logger throws, or returns a promise that rejects, only the line is lost; neither the request nor
+ * the process fails. If the host has no logger, nothing is logged. Lines that are logged during a request contain its id
+ * (`requestId`).
  */
 export function nonThrowingLogger(logger: HostLogger | undefined): HostLogger {
   const createLog = (level: keyof HostLogger) => (fields: object, event: string) => {

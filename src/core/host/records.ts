@@ -2,26 +2,26 @@ import type { Model } from 'mongoose';
 import type { HostFields, StoredDocument } from '../../host.js';
 import type { EnteredScale } from '../entered-scale.js';
 
-/** An item, as the plugin knows it. */
+/** An item of the host. */
 export interface ItemRecord {
   id: string;
   name: string;
   folderId: string;
-  /** Time of the last change in milliseconds; the time of creation if the host does not store it; otherwise 0. */
-  changed: number;
+  /** Time of the last change. If the host does not store it, the time of creation, or 0. */
+  changedAtMs: number;
   largeImage: LargeImageMarker | null;
-  /** The files that its image waits for, if the item is not a large image yet. */
+  /** The files that the item's image waits for, if the item is not a large image yet. */
   missingFiles: MissingFiles | null;
   /** The size of a pixel that a user has entered. */
   scale: EnteredScale | null;
   doc: StoredDocument;
 }
 
-/** A file, as the plugin knows it. */
+/** A file of the host. */
 export interface FileRecord {
   id: string;
   name: string;
-  /** `null` for files that are attached to something and not listed. */
+  /** `null` for files that are only attached to a document, and are not listed among the files of an item. */
   itemId: string | null;
   mimeType: string;
   /** Length in bytes. */
@@ -29,7 +29,7 @@ export interface FileRecord {
   doc: StoredDocument;
 }
 
-/** A folder, as the plugin knows it. */
+/** A folder of the host. */
 export interface FolderRecord {
   id: string;
   name: string;
@@ -39,9 +39,9 @@ export interface FolderRecord {
 
 /** Files that an item needs for its image and does not have yet. */
 export interface MissingFiles {
-  /** The file that refers to the others. */
+  /** The file that refers to the missing files. */
   fileId: string;
-  /** Paths of missing files, relative to that file; `*` for any. */
+  /** Paths of missing files, relative to that file. The path `*` stands for any file. */
   missing: readonly string[];
 }
 
@@ -53,13 +53,13 @@ export interface LargeImageMarker {
   sourceName?: string;
   /** The uploaded file, if {@link LargeImageMarker.fileId} was made from it by a job. */
   originalId?: string;
-  /** True while the creation is unfinished. */
+  /** True while the creation of the large image is unfinished. */
   expected?: boolean;
   /** The job that makes or made the file. */
   jobId?: string;
   /** Whether to notify the user when the job ends. */
   notify?: boolean;
-  /** Changes when another file of the item changes that the tile source also reads. */
+  /** A text that changes when the tile source also reads other files of the item, and one of these changes. */
   revision?: string;
 }
 

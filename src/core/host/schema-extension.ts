@@ -1,16 +1,18 @@
 import type { Model } from 'mongoose';
 import { LargeImageError } from '../../errors.js';
 
-/** Types that a field of the plugin may have, by the names of Mongoose; the first is used if the host does not declare the field. */
+/** Mongoose's names of the types that a field may have. A field that the host does not declare gets the first type. */
 type FieldTypes = readonly ['Mixed' | 'String' | 'Boolean', ...string[]];
 
-/** Field of an item without a large image. It contains a sentence that says why its file could not become one. */
+/** Field of an item without a large image. The value is a sentence that says why the item's file could not become a large image. */
 export const refusedField = 'largeImageRefused';
-/** Field of items and files that conversions have stored and that are not in use yet: the id of the job. */
+/** Field of items and files that a conversion has stored and that are not in use yet. The value is the id of the job. */
 export const conversionField = 'largeImageConversionId';
 /** Field of an item that was made for the configuration of a folder and has no file yet. */
 export const unfinishedField = 'largeImageUnfinished';
-/** Field of a file that replaces another file of its item. It contains the id of the other file until that one is removed. */
+/**
+ * Field of a file that replaces another file of its item. The value is the id of the other file until the other file is removed.
+ */
 export const replacesField = 'largeImageReplaces';
 /** Field of an item whose image waits for files that belong to it. */
 export const waitingField = 'largeImageWaiting';
@@ -19,7 +21,6 @@ export const scaleField = 'largeImageScale';
 /** Field of an item that the host has hidden, such as one in its trash. */
 export const hiddenField = 'largeImageHidden';
 
-/** Fields that the plugin keeps on the host's items and files. */
 const itemExtension: Readonly<Record<string, FieldTypes>> = {
   largeImage: ['Mixed'],
   [refusedField]: ['String'],

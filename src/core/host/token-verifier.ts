@@ -3,10 +3,10 @@ import type { Caller, HostAuth } from '../../host.js';
 
 type Authenticate = (request: object, response: object, next: (error?: unknown) => void) => void;
 
-/** Returns the host's function for finding the owner of a token: `verify`, or one that calls its Passport strategies. */
+/** Returns a function that finds the owner of a token: the host's `verify`, or one that calls the host's Passport strategies. */
 export function createTokenVerifier(auth: HostAuth): (token: string) => Promise<Caller | null> {
   if (auth.strategies === undefined) return (token) => auth.verify(token);
-  // A separate Passport, so that the host's own one and the names of its strategies stay unchanged.
+  // A separate Passport instance leaves the host's instance, and the names of its strategies, unchanged.
   const passport = new Passport();
   const names = auth.strategies.map((strategy, index) => {
     const name = `host ${index}`;
@@ -32,7 +32,7 @@ export function createTokenVerifier(auth: HostAuth): (token: string) => Promise<
 }
 
 /**
- * A request with a token in the `Authorization` header, wherever the client has sent it, so that the verdict does not depend on that.
+ * A request with a token in the `Authorization` header, so that the verdict does not depend on where the client has put the token.
  */
 function createRequest(token: string): object {
   return { method: 'GET', url: '/', headers: { authorization: `Bearer ${token}` }, query: {}, body: {}, cookies: {} };

@@ -40,7 +40,7 @@ const getItem = defineRoute({
   },
   errors: ['unknown-id', 'access-denied'],
   authorize: loadReadableItem,
-  handle: ({ authorized: { id, name, folderId, changed } }) => ({ _id: id, name, folderId, updated: new Date(changed) }),
+  handle: ({ authorized: { id, name, folderId, changedAtMs } }) => ({ _id: id, name, folderId, updated: new Date(changedAtMs) }),
 });
 
 const internalMetadata = defineRoute({

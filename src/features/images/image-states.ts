@@ -99,7 +99,7 @@ export class ImageStates {
     for (const id of ids) {
       const item = await this.options.items.findRecent(id);
       const { fileId = '', sourceName = '', revision = '' } = item?.largeImage ?? {};
-      hash.update(`${id}:${item?.changed ?? ''}:${fileId}:${sourceName}:${revision}${scaleSuffix(item?.scale)};`);
+      hash.update(`${id}:${item?.changedAtMs ?? ''}:${fileId}:${sourceName}:${revision}${scaleSuffix(item?.scale)};`);
     }
     return hash.digest('base64url').slice(0, 22);
   }
@@ -112,7 +112,7 @@ export class ImageStates {
 /** The part of the name of a state that comes from the item and the setting of color correction. */
 function namePartOfItem(item: ItemRecord, icc: IccOption): string {
   const { fileId, sourceName } = servedFileOf(item);
-  return `${fileId}:${item.changed}:${sourceName ?? ''}:${item.largeImage?.revision ?? ''}:${String(icc)}${scaleSuffix(item.scale)}:`;
+  return `${fileId}:${item.changedAtMs}:${sourceName ?? ''}:${item.largeImage?.revision ?? ''}:${String(icc)}${scaleSuffix(item.scale)}:`;
 }
 
 /** The file that an item is served from. @throws NoLargeImageError that says what the item waits for. */

@@ -285,7 +285,7 @@ export class Images {
     const opensInConversion = this.options.registry.get(openedImage.sourceName)?.opensInConversion === true;
     try {
       if (opensInConversion) await openedImage.close();
-      else await this.options.items.requireParts(item, `conversion:${file.id}:${item.changed}`, openedImage.parts, caller);
+      else await this.options.items.requireParts(item, `conversion:${file.id}:${item.changedAtMs}`, openedImage.parts, caller);
     } catch (error) {
       await openedImage.close();
       throw error;

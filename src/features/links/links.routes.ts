@@ -259,10 +259,10 @@ const getOpened = defineRoute({
     const limits = limitsOf(caller);
     if (limits === null) throw noLinkError();
     const item = await items.load(limits.itemId, 0, caller);
-    const { id: _id, name, folderId, changed } = item;
+    const { id: _id, name, folderId, changedAtMs } = item;
     const meta = records.itemFields.get(item, 'meta') ?? {};
     return {
-      item: { _id, name, folderId, updated: new Date(changed), meta },
+      item: { _id, name, folderId, updated: new Date(changedAtMs), meta },
       annotations: limits.allowsAnnotations,
       associated: limits.allowsAssociated,
       expires: caller?.expires ?? null,

@@ -15,7 +15,7 @@ interface LeaseDocument {
   owner: string;
   /** Incremented while the owner is alive. */
   beat: number;
-  /** When it was taken or last renewed. */
+  /** When the lease was taken or last renewed. */
   at: Date;
 }
 

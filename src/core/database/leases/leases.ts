@@ -17,21 +17,25 @@ interface LeasesOptions {
 
 /** Options for acquiring a lease. */
 interface LeaseOptions {
-  /** Id of the document that the work is about. {@link Leases.revoke} revokes leases by it. */
+  /** Id of the document that the work is about. {@link Leases.revoke} revokes all leases with this id. */
   subject: string;
   signal?: AbortSignal;
-  /** Called while others have the lease. @returns whether it is no longer needed, because the others have done the work. */
+  /**
+   * Called while another task has the lease.
+   *
+   * @returns whether the lease is no longer needed, because that task has done the work.
+   */
   isDone?: () => Promise<boolean>;
 }
 
-/** Time between two checks whether others have released a lease, in milliseconds. */
+/** Time between two checks whether another process has released a lease, in milliseconds. */
 const pollMs = 40;
 
 /** The right of this process to do a piece of work. */
 export interface Lease {
   /** Checks that the lease was not lost. Must be called before the work becomes visible. @throws LargeImageError `unavailable` */
   confirm(): Promise<void>;
-  /** Releases the lease. @returns false if it was taken over or revoked; then the results of the work must be removed. */
+  /** Releases the lease. @returns false if the lease was taken over or revoked; then the results of the work must be removed. */
   release(): Promise<boolean>;
 }
 
@@ -43,7 +47,9 @@ export class Leases {
   readonly #model: LeaseModel;
   readonly #logger: HostLogger;
   readonly #leaseMs: number;
-  /** Owners in this process that are releasing their lease, or failed to. Other tasks of this process can take these leases over. */
+  /**
+   * Owners in this process that are releasing their lease, or could not release it. Other tasks of this process can take it over.
+   */
   readonly #releasingOwners = new Set<string>();
   /** Within this process, work with the same name queues up here, so that only the first task queries the database. */
   readonly #queues = new NamedQueues({ name: 'leases', running: 1 });
@@ -73,7 +79,7 @@ export class Leases {
     return this.#queues.run(name, workUnderLease, signal === undefined ? {} : { signal });
   }
 
-  /** Waits until this process has the lease. @returns `null` if `isDone` says that it is no longer needed. */
+  /** Waits until this process has the lease. @returns `null` if `isDone` says that the lease is no longer needed. */
   async acquire(name: string, { subject, signal, isDone }: LeaseOptions): Promise<Lease | null> {
     const id = createHash('sha256').update(name).digest('hex');
     const owner = `${processName()}:${randomUUID()}`;
@@ -100,9 +106,9 @@ export class Leases {
       release: async () => {
         renewal.stop();
         this.#releasingOwners.add(owner);
-        const isOwn = await this.#model.remove(id, owner);
+        const wasStillOwned = await this.#model.remove(id, owner);
         this.#releasingOwners.delete(owner);
-        return isOwn;
+        return wasStillOwned;
       },
     };
   }

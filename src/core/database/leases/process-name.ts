@@ -25,7 +25,7 @@ export function hasEnded(text: string): boolean {
   if (numberSpace === undefined || numberSpace !== namePattern.exec(processName())![1]) return false;
   const pid = Number(number);
   if (!isRunning(pid)) return true;
-  // If its start time cannot be read, it counts as the same process.
+  // A running process whose start time cannot be read counts as the same process.
   const start = readProcessStart(pid);
   return start !== null && (start.isDead || start.time !== Number(time));
 }
@@ -53,8 +53,8 @@ function isRunning(pid: number): boolean {
 }
 
 /**
- * When a process started, in ticks of the system's clock, and whether it is a zombie, which only waits for its parent to notice its
- * end; `null` if unknown.
+ * When a process started, in ticks of the system's clock, and whether it is a zombie, which has ended but was not yet noticed by
+ * its parent. `null` if this is unknown.
  */
 function readProcessStart(pid: number): { time: number; isDead: boolean } | null {
   if (process.platform !== 'linux') return null;

@@ -6,7 +6,7 @@ export class SilenceDetector {
   #lastSign: string | null = null;
   #signSeenAtMs = 0;
 
-  /** @param now a clock in milliseconds, for callers that do not count some periods. */
+  /** @param now a clock in milliseconds. Callers that do not count some periods pass a clock that stands still during these. */
   constructor(
     private readonly maxSilenceMs: number,
     private readonly now: () => number = () => performance.now(),

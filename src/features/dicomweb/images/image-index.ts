@@ -134,7 +134,7 @@ export class ImageIndex {
     const metadataSettings = await this.#loadMetadataSettings(settings);
     const state = await this.stateOf(item);
     const existingRecord = loadedRecord === undefined ? await model.get(item.id) : loadedRecord;
-    const inputs = { state, mapping: metadataSettings.hash, changed: item.changed };
+    const inputs = { state, mapping: metadataSettings.hash, changed: item.changedAtMs };
     if (existingRecord !== null && inputsKey(existingRecord) === inputsKey(inputs)) return existingRecord;
     const file = await records.findFile(fileId);
     if (file === null) return null;
@@ -154,7 +154,7 @@ export class ImageIndex {
       ranges: fileData.ranges,
       study: studyUidOf(fileData, caseName),
       name: item.name,
-      created: created instanceof Date ? created.getTime() : item.changed,
+      created: created instanceof Date ? created.getTime() : item.changedAtMs,
       values,
       keys: {},
     };
@@ -295,7 +295,7 @@ export class ImageIndex {
       await mapConcurrently(page, maxOpenImages, async (item) => {
         signal.throwIfAborted();
         const state = await this.stateOf(item);
-        if (inputsKeyById.get(item.id) === inputsKey({ state, mapping, changed: item.changed })) return;
+        if (inputsKeyById.get(item.id) === inputsKey({ state, mapping, changed: item.changedAtMs })) return;
         await this.loadCurrentRecord(item).catch((err: unknown) => {
           signal.throwIfAborted();
           if (isDatabaseOutage(err)) throw err;
