@@ -7,8 +7,8 @@ import { toPicture } from '../render/pixels.js';
 const associatedQuality = 89;
 
 /**
- * Appends the associated images (label, macro, …) to the file. Returns a directory for each: one strip, described by the name of
- * the image.
+ * Appends the associated images (label, macro, …) to the file. Returns a directory for each image, which consists of one strip. The
+ * image's name is the description of its directory.
  */
 export async function writeAssociatedImages(
   container: TiffContainer,

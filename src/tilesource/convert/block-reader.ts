@@ -6,11 +6,17 @@ import { blit } from '../render/pixels.js';
 import { createRaster, type Raster } from '../raster.js';
 import { convertSamples, type SampleMapping } from './samples.js';
 
-/** Smallest and largest side of a block in pixels. Sides between them are tried until one is a multiple of the sides of the source's tiles. */
+/**
+ * Smallest and largest side of a block in pixels. Sides between these are tried until one is a multiple of the sides of the
+ * source's tiles.
+ */
 const minBlockSide = 1024;
 const maxBlockSide = 2048;
 
-/** Reads rectangles of one level of a frame from the tiles of a source, and converts their samples. The default level is full resolution. */
+/**
+ * Reads rectangles of one level of a frame from the tiles of a source, and converts their samples. The default level is full
+ * resolution.
+ */
 export class BlockReader {
   constructor(
     private readonly source: TileSource,
@@ -21,8 +27,8 @@ export class BlockReader {
   ) {}
 
   /**
-   * Side of the blocks to read, in pixels: a multiple of two output tiles, and if possible of the source's tiles, so that no source
-   * tile is decoded for two blocks.
+   * Side of the blocks to read, in pixels: a multiple of twice `tileSide`, the side of an output tile. If possible, it is also a
+   * multiple of the sides of the source's tiles, so that no source tile is decoded for two blocks.
    */
   static chooseBlockSide({ tileWidth, tileHeight }: ImageMetadata, tileSide: number): number {
     const step = 2 * tileSide;
@@ -44,7 +50,7 @@ export class BlockReader {
       const tile = await this.source.readTile(address).catch((error: unknown) => {
         throw tileError(error, address);
       });
-      // A tile may be far larger than the block, so only its part inside the block is converted.
+      // A tile may be far larger than the block, so only the tile's part inside the block is converted.
       const left = Math.max(0, box.left - x * tileWidth);
       const top = Math.max(0, box.top - y * tileHeight);
       const tilePart = {

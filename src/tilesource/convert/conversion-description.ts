@@ -15,10 +15,15 @@ export interface ConversionSummary {
   version: string;
 }
 
-/** Maximum number of characters of the internal metadata as JSON. Longer metadata is left out. */
+/** Internal metadata that has more characters as JSON is left out. */
 const maxInternalLength = 2 ** 20;
 
-/** Description of the first directory: JSON as large_image_converter writes it. Tile sources read frames and scale from it. */
+/**
+ * The description of the first directory, as JSON with the members that large_image_converter writes. Tile sources read frames and
+ * scale from it.
+ *
+ * @param frame the number of the frame if the file has several; otherwise `null`.
+ */
 export function describeConversion(summary: ConversionSummary, frame: number | null): string {
   const { levelCount, frameCount, associatedNames, version } = summary;
   const metadata = wireMetadata(summary.metadata);
@@ -39,7 +44,7 @@ export function describeConversion(summary: ConversionSummary, frame: number | n
   });
 }
 
-/** Description of the directory of each frame after the first. */
+/** The description of the directory of a frame after the first. */
 export function describeFrame(metadata: ImageMetadata, frame: number): string {
   return toAsciiJson({ frame: wireMetadata(metadata).frames?.[frame] });
 }

@@ -25,11 +25,11 @@ import {
   type WriteTiffOptions,
 } from './write-tiff.js';
 
-/** Longest side in pixels of an image that is decoded as a whole. */
+/** Maximum side, in pixels, of an image that is decoded as a whole. */
 export const maxUntiledSide = 4096;
 /** Side in pixels of the tiles of the uncompressed intermediate file. */
 const intermediateTileSide = 512;
-/** Share of the work that writing the intermediate file takes, if there is one. */
+/** Share of the work that writing the intermediate files takes. */
 const intermediateShare = 0.3;
 
 /** Whether libvips can write a compression. */
@@ -42,16 +42,16 @@ type ScaleAndChannels = Pick<ImageMetadata, 'magnification' | 'mmX' | 'mmY' | 'c
 
 const unknownScale: ScaleAndChannels = { magnification: null, mmX: null, mmY: null };
 
-/** Scale of a file other than a TIFF, from its pixels per inch. Low densities are ignored: screens and printers have them. */
+/** Scale of a file other than a TIFF, from its pixels per inch. Densities that are typical for screens and printers are ignored. */
 function scaleOf({ density = 0 }: Metadata): ScaleAndChannels {
   if (density < minResolution) return unknownScale;
   return { ...unknownScale, mmX: 25.4 / density, mmY: 25.4 / density };
 }
 
 /**
- * Converts a file that only libvips reads, or that libvips reads equally well and faster. If possible, one pass of libvips writes
- * the result. Otherwise, a small image is decoded as a whole. For a large image, libvips first writes each frame to an uncompressed
- * tiled file, from which the result is made.
+ * Converts a file that only libvips can read, or that libvips reads faster than the TIFF source. If possible, one pass of libvips
+ * writes the result. Otherwise, a small image is decoded as a whole, and for a large image, libvips first writes each frame to an
+ * uncompressed tiled file, from which the result is made.
  *
  * @param tiffMetadata metadata of a TIFF, as the TIFF source reads it; `null` for other files.
  */
@@ -123,7 +123,7 @@ export async function convertByVips(
   await writeTiff(openers, { ...writeOptions, openingShare: intermediateShare });
 }
 
-/** Lets libvips write the result, and describes the conversion in it. */
+/** Lets libvips write the result, and adds the description of the conversion to the result. */
 async function convertInOnePass(
   pass: VipsPass,
   {
@@ -142,7 +142,10 @@ async function convertInOnePass(
   await replaceDescription(task.output, text, { keepsResolution: pass.pixelsPerMm !== null });
 }
 
-/** A source of the intermediate file with the metadata of the original: libvips invents a resolution, and drops the profile. */
+/**
+ * Returns the source of a file that libvips has read or written, with the metadata of the original. libvips invents a resolution,
+ * and drops the profile.
+ */
 function replaceMetadata(source: TileSource, scaleAndChannels: ScaleAndChannels, icc: Uint8Array | null): TileSource {
   return {
     metadata: { ...source.metadata, ...scaleAndChannels },

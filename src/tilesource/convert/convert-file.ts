@@ -14,14 +14,13 @@ export interface ConvertedFile {
   size: number;
 }
 
-/** Options and callbacks of {@link convertFile}. */
 export interface ConvertFileOptions {
   options: ConversionOptions;
   /** Called with the share of the work that is done, from 0 to 1. */
   onProgress?: (done: number) => void;
   log?: (text: string) => void;
   signal?: AbortSignal;
-  /** The opened image, if its source needs more than the file or is known only in this process. Its tiles are then read here. */
+  /** The opened image, if the child process cannot open it itself. Its tiles are then read in this process. */
   source?: ParentSource | undefined;
   /** The size of a pixel that a user has entered. */
   scale?: EnteredScale | null;
@@ -30,8 +29,8 @@ export interface ConvertFileOptions {
 /**
  * Converts an image file to a tiled pyramid TIFF in a child process, which is killed when the signal is aborted.
  *
- * @param directory folder for the files of this conversion alone. The caller removes it, also after an error.
- * @throws TileSourceError if the file cannot be read; BadValueError if the file does not allow an option.
+ * @param directory folder that is used by this conversion alone. The caller removes the folder, also after an error.
+ * @throws TileSourceError if the file cannot be read, and BadValueError if the file does not allow an option.
  */
 export async function convertFile(
   input: { path: string; name: string; mimeType: string },

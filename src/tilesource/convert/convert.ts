@@ -17,7 +17,8 @@ import { writeTiff, type ConversionCallbacks } from './write-tiff.js';
 /**
  * Converts an image file to a tiled pyramid TIFF.
  *
- * @throws TileSourceError if the file cannot be read; BadValueError if it does not have the frame that `onlyFrame` names.
+ * @throws TileSourceError if the file cannot be read, and BadValueError if the image does not have the frame that `onlyFrame`
+ * names.
  */
 export async function convert(task: ConversionTask, callbacks: ConversionCallbacks): Promise<void> {
   sharp.cache(false);
@@ -47,13 +48,17 @@ export async function convert(task: ConversionTask, callbacks: ConversionCallbac
   await writeTiff(tiffOrError, { task, callbacks, isOriginalLossy });
 }
 
-/** Recognizes the format of a file that the TIFF source refused with this error, and checks that libvips is allowed to read it. */
-async function recognizeFile(path: string, refusal: TileSourceError): Promise<VipsFile> {
+/**
+ * Recognizes the format of a file, and checks that libvips is allowed to read the file.
+ *
+ * @param tiffError the error with which the TIFF source refused the file.
+ */
+async function recognizeFile(path: string, tiffError: TileSourceError): Promise<VipsFile> {
   const reader = await openFileReader(path);
   try {
     const format = recognizeFormat(await reader.read(0, 4096));
-    if (format === null) throw new TileSourceError(`No reader recognizes this file. As a TIFF: ${refusal.message}`);
-    if (format === 'tiff' && (await isStoredInTiles(reader))) throw refusal;
+    if (format === null) throw new TileSourceError(`No reader recognizes this file. As a TIFF: ${tiffError.message}`);
+    if (format === 'tiff' && (await isStoredInTiles(reader))) throw tiffError;
     if (format === 'svg') {
       if (reader.size > maxDrawingBytes)
         throw new TileSourceError(`SVG files larger than ${maxDrawingBytes} bytes are not supported.`);

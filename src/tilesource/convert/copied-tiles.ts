@@ -8,7 +8,7 @@ import { createRaster } from '../raster.js';
 import { blit } from '../render/pixels.js';
 import { isTileSize, defaultQuality, type ConversionOptions } from './options.js';
 
-/** A level whose tiles were copied from the source, and the form that they share. */
+/** A level whose tiles were copied from the source, and the form that all these tiles have. */
 export interface CopiedLevel {
   level: Level;
   form: JpegForm;
@@ -29,10 +29,10 @@ export interface CopyTask {
 }
 
 /** Maximum number of tiles that are read to find out whether the tiles of a level can be copied. */
-const maxProbes = 64;
+const maxProbedTiles = 64;
 /**
- * Smallest number of tiles that are copied at the same time. Copying mostly waits for the disk, so more tasks than processors
- * make it faster.
+ * At least this many tiles are copied at the same time. Copying mostly waits for the disk, so more tasks than processors make it
+ * faster.
  */
 const minConcurrency = 8;
 
@@ -76,13 +76,16 @@ export async function copyLevel(task: CopyTask): Promise<CopiedLevel | null> {
   return { level, form };
 }
 
-/** Tries up to {@link maxProbes} tiles, evenly spread over the level, and returns the form of the first that can be copied. */
+/**
+ * Tries up to {@link maxProbedTiles} tiles, evenly spread over the level, and returns the form of the first tile that can be
+ * copied.
+ */
 async function findForm(task: CopyTask): Promise<JpegForm | null> {
   const { size, source } = task;
   const { tileWidth: side, bandCount } = source.metadata;
   const columns = Math.ceil(size.width / side);
   const tileCount = columns * Math.ceil(size.height / side);
-  const step = Math.max(1, tileCount / maxProbes);
+  const step = Math.max(1, tileCount / maxProbedTiles);
   for (let position = 0; position < tileCount; position += step) {
     const index = Math.floor(position);
     const bytes = await readStoredJpeg(task, index % columns, Math.floor(index / columns));
@@ -93,14 +96,14 @@ async function findForm(task: CopyTask): Promise<JpegForm | null> {
 }
 
 /**
- * Reads the stored JPEG of a tile. `null` if there is no JPEG, or if the JPEG does not show all pixels of the tile that are inside the
- * written level.
+ * Reads the stored JPEG of a tile. `null` if there is no JPEG, or if the JPEG does not show all pixels of the tile that are inside
+ * the written level.
  */
 async function readStoredJpeg({ source, frame, sourceLevel, size }: CopyTask, x: number, y: number): Promise<Uint8Array | null> {
-  const stored = await source.readStoredTile?.({ level: sourceLevel, x, y, frame }, { partial: true });
-  if (!stored || stored.encoding !== 'JPEG') return null;
-  const { bytes, width, height } = stored;
-  const shownSize: Size = stored.content ?? stored;
+  const storedTile = await source.readStoredTile?.({ level: sourceLevel, x, y, frame }, { partial: true });
+  if (!storedTile || storedTile.encoding !== 'JPEG') return null;
+  const { bytes, width, height } = storedTile;
+  const shownSize: Size = storedTile.content ?? storedTile;
   const isFullWidth = shownSize.width >= Math.min(width, size.width - x * width);
   return isFullWidth && shownSize.height >= Math.min(height, size.height - y * height) ? bytes : null;
 }

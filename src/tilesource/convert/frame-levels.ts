@@ -36,23 +36,23 @@ export interface WrittenLevels {
   copiedCount: number;
 }
 
-/** Share of all work that copying levels takes, if other levels are made. */
+/** Share of the work that copying takes if some levels are copied and others are made. */
 const copyShare = 0.05;
 
 /**
- * Writes all levels of a frame. Levels are copied if the source has their tiles in the required form; others are made from the next
- * finer level.
+ * Writes all levels of a frame. A level is copied if the source has its tiles in the required form. Other levels are made from the
+ * next finer level.
  */
 export async function writeLevels(task: FrameTask): Promise<WrittenLevels> {
   const { source, packing, mapping, options } = task;
   const copyableSide = packing.compression === 'jpeg' && mapping.convert === null ? copyableTileSide(source, options) : null;
   const { sizes, copies } = copyableSide === null ? { sizes: [], copies: [] } : await copyLevels(task, copyableSide);
-  const hasCopies = copies.some((each) => each !== null);
+  const hasCopies = copies.some((copy) => copy !== null);
   const tileSide = (hasCopies ? copyableSide : options.tileSize) ?? defaultTileSize;
   if (!hasCopies || copyableSide === null)
     return { directories: await makeLevels(task, tileSide, (done) => task.onProgress(done)), tileSide, copiedCount: 0 };
   const directories: DirectoryPlan[] = [];
-  // Lists of levels, by the number of halvings.
+  // The index in these lists is the number of halvings of a level.
   const mustBeMade = sizes.map((_, halvings) => copies[halvings] === null);
   const pixelsOf = (size: Size | undefined) => (size === undefined ? 0 : size.width * size.height);
   const pixelsToRead = sizes.map((_, halvings) =>
@@ -68,8 +68,8 @@ export async function writeLevels(task: FrameTask): Promise<WrittenLevels> {
       halvings += 1;
       continue;
     }
-    const nextCopied = mustBeMade.indexOf(false, halvings);
-    const madeCount = (nextCopied < 0 ? sizes.length : nextCopied) - halvings;
+    const nextCopiedLevel = mustBeMade.indexOf(false, halvings);
+    const madeCount = (nextCopiedLevel < 0 ? sizes.length : nextCopiedLevel) - halvings;
     const pixels = pixelsToRead[halvings]!;
     const finer = { level: source.metadata.levels - halvings, size: sizes[halvings - 1]!, reductions: madeCount };
     const doneBefore = donePixels;
@@ -79,7 +79,7 @@ export async function writeLevels(task: FrameTask): Promise<WrittenLevels> {
     donePixels += pixels;
     halvings += madeCount;
   }
-  return { directories, tileSide, copiedCount: copies.filter((each) => each !== null).length };
+  return { directories, tileSide, copiedCount: copies.filter((copy) => copy !== null).length };
 }
 
 /**
@@ -94,7 +94,8 @@ async function copyLevels(task: FrameTask, side: number): Promise<{ sizes: Size[
   const copies: (CopiedLevel | null)[] = [];
   let donePixels = 0;
   const isStored = (halvings: number) => source.populatedLevels.includes(sourceLevels - 1 - halvings);
-  // With `nearest`, pixels of reduced levels must not be means. How the file's reduced levels were made is unknown, so they are not copied.
+  // With `nearest`, pixels of reduced levels must not be means. The file's reduced levels may contain means, so they are not
+  // copied.
   const mayCopy = sizes.map((_, halvings) => halvings === 0 || (options.reduction !== 'nearest' && isStored(halvings)));
   const shareOfWork = mayCopy.includes(false) ? copyShare : 1;
   const totalPixels = sizes.reduce((sum, { width, height }, halvings) => sum + (mayCopy[halvings] ? width * height : 0), 0);
@@ -108,7 +109,7 @@ async function copyLevels(task: FrameTask, side: number): Promise<{ sizes: Size[
   return { sizes, copies };
 }
 
-/** Makes levels from decoded tiles: all levels, or only the next `reductions` levels that are coarser than the level `finer`. */
+/** Makes levels from decoded tiles: all levels, or with `finer`, only the next `finer.reductions` levels below that level. */
 async function makeLevels(
   { source, frame, container, packing, mapping, nearest, threads }: FrameTask,
   tileSide: number,
@@ -127,7 +128,7 @@ async function makeLevels(
     tileSide,
     blockSide: BlockReader.chooseBlockSide(metadata, tileSide),
     nearest,
-    // Converted samples no longer have the value that marks missing data.
+    // In converted samples, missing data no longer has the value `nodata`.
     nodata: mapping.convert === null && dtype === metadata.dtype ? (metadata.nodata ?? null) : null,
     reducedLevelCount: finer?.reductions,
     encode: (tile) => packTile(tile, packing),

@@ -20,7 +20,7 @@ function segmentsOf(bytes: Uint8Array): JpegSegment[] | null {
   return segments.every(({ start }, index) => start === (segments[index - 1]?.end ?? 2)) ? segments : null;
 }
 
-/** The form of a complete JPEG of 8 bits and this size; `null` for other bytes, and for a JPEG that tags of TIFF cannot describe. */
+/** The form of a complete 8-bit JPEG of this size. `null` for other bytes, and for a JPEG that tags of TIFF cannot describe. */
 export function jpegFormOf(bytes: Uint8Array, size: { width: number; height: number }): JpegForm | null {
   const segments = segmentsOf(bytes);
   const frameHeader = segments?.find(
@@ -34,7 +34,8 @@ export function jpegFormOf(bytes: Uint8Array, size: { width: number; height: num
   // The horizontal and vertical sampling factors of each component share a byte.
   const [factors1 = 0, factors2 = 0, factors3 = 0] = [7, 10, 13].map((at) => frameHeader[at]);
   const sampling = [factors1 >> 4, factors1 & 15] as const;
-  if (factors2 !== 0x11 || factors3 !== 0x11 || sampling.some((each) => each !== 1 && each !== 2 && each !== 4)) return null;
+  if (factors2 !== 0x11 || factors3 !== 0x11 || sampling.some((factor) => factor !== 1 && factor !== 2 && factor !== 4))
+    return null;
   const adobe = segments.find(({ marker, body }) => marker === markers.adobe && body.length >= 12 && body[0] === 0x41);
   const isRgb = adobe?.body[11] === 0 && !segments.some(({ marker }) => marker === markers.jfif);
   return { color: isRgb ? 'rgb' : 'yCbCr', sampling };
@@ -57,8 +58,8 @@ export function jpegFormTags({ color, sampling }: JpegForm): Tag[] {
 }
 
 /**
- * Encodes a tile of bytes as a JPEG of this form. libvips can write neither RGB nor subsampling in one direction alone, so each
- * component is encoded as a grayscale JPEG, and the three become the scans of one JPEG.
+ * Encodes a tile with 8-bit samples as a JPEG of this form. libvips can write neither RGB nor subsampling in one direction alone,
+ * so each component is encoded as a grayscale JPEG, and the three results become the scans of one JPEG.
  *
  * @param tile has one band if the form is gray, otherwise three. Its sides are multiples of 16.
  */

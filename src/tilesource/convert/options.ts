@@ -2,7 +2,7 @@ import { BadValueError } from '../../errors.js';
 import type { RemoteImage } from './child/remote-source.js';
 import type { EnteredScale } from '../../core/entered-scale.js';
 
-/** Compressions that are written, by their names in requests. */
+/** Compressions that conversions can write, by their names in requests. */
 export const writtenCompressions = ['none', 'jpeg', 'deflate', 'lzw', 'zstd', 'packbits', 'webp'] as const;
 /** All compressions that requests may name. `jp2k` is refused with an explanation. */
 export const conversionCompressions = [...writtenCompressions, 'jp2k'] as const;
@@ -10,7 +10,7 @@ export const conversionPredictors = ['none', 'horizontal', 'float', 'yes'] as co
 export const conversionFormats = ['tiff', 'aperio'] as const;
 export const reductions = ['mean', 'nearest'] as const;
 
-/** Options of a conversion as in a request. Missing options get their defaults. */
+/** The options of a conversion that a request states. */
 export interface ConversionRequest {
   tileSize?: number | undefined;
   compression?: (typeof conversionCompressions)[number] | undefined;
@@ -27,18 +27,20 @@ export interface ConversionRequest {
 
 /** Checked options of a conversion. They are plain data: jobs store them. */
 export interface ConversionOptions {
-  /** Side of a tile in pixels. `null`: the tile size of the source if its tiles are copied, otherwise {@link defaultTileSize}. */
+  /**
+   * Side of a tile in pixels. `null` means the tile size of the source if its tiles are copied, otherwise {@link defaultTileSize}.
+   */
   tileSize: number | null;
-  /** `null`: JPEG for lossy TIFFs with samples of 8 bits, otherwise LZW. */
+  /** `null` means JPEG for lossy TIFFs with samples of 8 bits, otherwise LZW. */
   compression: (typeof writtenCompressions)[number] | null;
   /** Quality of JPEG and WebP, 0 to 100. For WebP 0 means lossless. */
   quality: number;
-  /** Effort of deflate (1 to 9) or zstd (1 to 22); `null`: their default. */
+  /** Effort of deflate (1 to 9) or zstd (1 to 22). `null` means the default of the compression. */
   level: number | null;
   predictor: boolean;
-  /** How four pixels become one. `null`: nearest if neither the source nor the result is lossy, otherwise the mean. */
+  /** How four pixels become one. `null` means `nearest` if neither the source nor the result is lossy, otherwise `mean`. */
   reduction: (typeof reductions)[number] | null;
-  /** The frame to convert; `null`: all frames. */
+  /** The frame to convert. `null` means all frames. */
   onlyFrame: number | null;
   /** Number of threads. 0 or a negative number is added to the number of processors. `null` means one for each processor. */
   concurrent: number | null;
@@ -52,7 +54,7 @@ export const defaultQuality = 90;
 const tileSizeLimits = { min: 16, max: 4096, step: 16 };
 const maxEffortLevels = { deflate: 9, zstd: 22 } as const;
 
-/** Whether tiles may have sides of this many pixels. */
+/** Whether the tiles of a converted file may have sides of this many pixels. */
 export function isTileSize(side: number): boolean {
   return side >= tileSizeLimits.min && side <= tileSizeLimits.max && side % tileSizeLimits.step === 0;
 }
@@ -60,7 +62,7 @@ export function isTileSize(side: number): boolean {
 /**
  * Checks the options of a request.
  *
- * @throws BadValueError that names the wrong value and the allowed ones.
+ * @throws BadValueError that names the wrong value and the allowed values.
  */
 export function checkConversion(request: ConversionRequest): ConversionOptions {
   const { tileSize = null, compression, quality = defaultQuality, level, predictor = 'horizontal', onlyFrame } = request;
@@ -100,7 +102,7 @@ export function checkConversion(request: ConversionRequest): ConversionOptions {
   };
 }
 
-/** Number of threads for a value of {@link ConversionOptions.concurrent}: one for each processor, or the requested 1 to 64. */
+/** Number of threads for a value of {@link ConversionOptions.concurrent}; at most 64 if the value is not `null`. */
 export function threadCount(concurrent: number | null, processors: number): number {
   if (concurrent === null) return processors;
   return Math.max(1, Math.min(concurrent > 0 ? concurrent : processors + concurrent, 64));
@@ -109,14 +111,14 @@ export function threadCount(concurrent: number | null, processors: number): numb
 /** Everything a conversion needs, as plain data that can be sent to a child process. */
 export interface ConversionTask {
   input: { path: string; name: string; mimeType: string };
-  /** The image, if the parent process has it open and provides its tiles. The input file is then not read. */
+  /** Set if the parent process has the image open. The parent then provides the tiles, and the input file is not read. */
   image?: RemoteImage | undefined;
   /** Path of the new file. */
   output: string;
   /** Folder for temporary files; the caller removes it. */
   directory: string;
   options: ConversionOptions;
-  /** The size of a pixel that a user has entered. An image that the parent has open already has it. */
+  /** The size of a pixel that a user has entered. Not needed for an image that the parent has open. */
   scale?: EnteredScale | null;
   threads: number;
   /** Version of the program, for the description in the file. */

@@ -5,7 +5,7 @@ import { readLayout, type ImageLayout } from '../sources/tiff/tiff-layout.js';
 import { compressions, photometrics } from '../sources/tiff/file/tags.js';
 import { TiffBytes } from '../sources/tiff/file/tiff-bytes.js';
 
-/** Compressions that libvips reads exactly. PackBits is missing because libvips cuts off runs that continue on the next row. */
+/** Compressions that libvips reads correctly. PackBits is missing, because libvips cuts off runs that continue in the next row. */
 const plainCompressions: readonly number[] = [
   compressions.none,
   compressions.lzw,
@@ -15,8 +15,8 @@ const plainCompressions: readonly number[] = [
 ];
 
 /**
- * Whether an opened TIFF is one large image in strips whose samples libvips reads identically, from the first row to the last.
- * libvips then converts it in one pass, and no tiles have to be made from its strips first.
+ * Whether an opened TIFF is one large image, stored in strips, whose samples libvips reads like the TIFF source. Then libvips can
+ * convert the TIFF in one pass, from the first row to the last, and no tiles have to be made from the strips first.
  */
 export async function isPlainStrips(path: string, source: TileSource, maxUntiledSide: number): Promise<boolean> {
   const { metadata, associatedImages = [] } = source;
@@ -41,7 +41,7 @@ function isPlain(layout: ImageLayout): boolean {
   }
   if (photometric === photometrics.yCbCr) return compression === compressions.jpeg;
   const colors = photometric === photometrics.rgb ? 3 : photometric === photometrics.blackIsZero ? 1 : 0;
-  // The one extra sample may be alpha that is not premultiplied (ExtraSamples 2); libvips does not read others.
+  // One extra sample is allowed if it is alpha that is not premultiplied (ExtraSamples 2).
   const hasAlpha = samplesPerPixel === colors + 1 && extraSamples[0] === 2;
   return colors > 0 && (samplesPerPixel === colors || hasAlpha);
 }

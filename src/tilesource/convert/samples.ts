@@ -4,13 +4,13 @@ import { createRaster, fullValue, minValue, sampleBytes, type Raster, type Sampl
 /** How samples of any type are mapped to unsigned integers of 8 or 16 bits. */
 export interface SampleMapping {
   dtype: 'uint8' | 'uint16';
-  /** Computes a new sample; `null` if samples stay unchanged. */
+  /** Computes the new sample. `null` if samples stay unchanged. */
   convert: ((sample: number) => number) | null;
 }
 
 /**
- * The mapping for samples that use only some bits of their type, up to `white`. They are spread over 8 or 16 bits, so that the
- * converted image looks the same.
+ * The mapping for samples that use only values up to `white`. The values are spread over 8 or 16 bits, so that the converted image
+ * looks the same.
  */
 function whiteMapping(dtype: SampleType, white: number): SampleMapping {
   const black = minValue(dtype) === 0 ? 0 : -white - 1;
@@ -28,8 +28,8 @@ const mappingByDtype: { [T in SampleType]?: SampleMapping } = {
 };
 
 /**
- * The mapping for floating-point and 32-bit samples, which depends on their range. Samples from 0 to 1 or -1 to 1 are spread over 16
- * bits, samples that fit 8 or 16 bits lose only their fractions, and all others are scaled from their range to 16 bits.
+ * The mapping for floating-point and 32-bit samples, which depends on their range. Samples from 0 to 1 or -1 to 1 are spread over
+ * 16 bits, samples that fit 8 or 16 bits lose only their fractions, and all others are scaled from their range to 16 bits.
  */
 function rangeMapping(low: number, high: number): SampleMapping {
   const floorAndClip = (value: number, max: number) => (value > 0 ? Math.min(max, Math.floor(value)) : 0);
@@ -41,7 +41,9 @@ function rangeMapping(low: number, high: number): SampleMapping {
   return { dtype: 'uint16', convert: (sample) => floorAndClip((sample - low) * scale, 65_535) };
 }
 
-/** Finds the mapping for the samples of these frames. Reads all samples to find their range, if they are floats or have 32 bits. */
+/**
+ * Finds the mapping for the samples of these frames. If the samples are floats or have 32 bits, all are read to find their range.
+ */
 export async function findSampleMapping(
   source: TileSource,
   frames: readonly number[],
@@ -49,8 +51,8 @@ export async function findSampleMapping(
 ): Promise<SampleMapping> {
   const { metadata } = source;
   if (metadata.white !== undefined) return whiteMapping(metadata.dtype, metadata.white);
-  const fixed = mappingByDtype[metadata.dtype];
-  if (fixed !== undefined) return fixed;
+  const fixedMapping = mappingByDtype[metadata.dtype];
+  if (fixedMapping !== undefined) return fixedMapping;
   let [low, high] = [Infinity, -Infinity];
   const level = metadata.levels - 1;
   for (const frame of frames) {
@@ -68,10 +70,10 @@ export async function findSampleMapping(
   return rangeMapping(Number.isFinite(low) ? low : 0, Number.isFinite(high) ? high : 0);
 }
 
-/** The raster with its samples mapped. Returns the same raster if nothing changes. */
+/** Maps the samples of a raster. Returns the same raster if the mapping changes nothing. */
 export function convertSamples(raster: Raster, { dtype, convert }: SampleMapping): Raster {
   if (convert === null) return raster;
-  const out = createRaster({ ...raster, dtype });
-  for (let at = 0; at < out.data.length; at += 1) out.data[at] = convert(raster.data[at] ?? 0);
-  return out;
+  const mapped = createRaster({ ...raster, dtype });
+  for (let at = 0; at < mapped.data.length; at += 1) mapped.data[at] = convert(raster.data[at] ?? 0);
+  return mapped;
 }

@@ -13,7 +13,6 @@ import { writeLevels } from './frame-levels.js';
 import type { ConversionOptions, ConversionTask } from './options.js';
 import { findSampleMapping } from './samples.js';
 
-/** Callbacks of a conversion. */
 export interface ConversionCallbacks {
   /** Called with the share of the work that is done, from 0 to 1. */
   onProgress: (done: number) => void;
@@ -24,7 +23,6 @@ export interface ConversionCallbacks {
   openRemote?: (image: RemoteImage) => TileSource;
 }
 
-/** Options of {@link writeTiff}. */
 export interface WriteTiffOptions {
   task: ConversionTask;
   callbacks: ConversionCallbacks;
@@ -34,15 +32,15 @@ export interface WriteTiffOptions {
   prefersJpeg?: boolean;
   /** Share of the work on a frame, from 0 to 1, that opening its source takes; by default none. */
   openingShare?: number;
-  /** The metadata of the original according to libvips, if libvips reads it. */
+  /** The metadata that libvips reports, if libvips reads the original. */
   vipsMetadata?: Metadata;
 }
 
 /**
- * Writes the converted TIFF. With one frame, its levels and the associated images are directories of the file; with more, each
- * frame is a directory with its reduced levels as SubIFDs.
+ * Writes the converted TIFF. If there is one frame, the levels and the associated images are directories of the file. If there are
+ * several frames, each frame is a directory with its reduced levels as SubIFDs.
  *
- * @param input a source of all frames, which is closed at the end; or a function for each frame that opens a source of that frame
+ * @param input a source with all frames, which is closed at the end, or one function per frame that opens a source with this frame
  * alone.
  */
 export async function writeTiff(
@@ -139,7 +137,7 @@ function resolutionTagsOf({ mmX, mmY }: ImageMetadata, halvings: number): Tag[] 
   return [tagOf.rational(282, 10 / (mmX * scale)), tagOf.rational(283, 10 / (mmY * scale)), tagOf.short(296, 3)];
 }
 
-/** Collects what the description of the file contains. `vipsMetadata` is set if libvips reads the original. */
+/** Collects the contents of the file's description. `vipsMetadata` is set if libvips reads the original. */
 export function summarizeConversion(
   task: ConversionTask,
   { compression, tileSide: tileSize }: { compression: TileCompression; tileSide: number },
@@ -166,7 +164,7 @@ export function framesToConvert(onlyFrame: number | null, frameCount: number): n
   return [onlyFrame];
 }
 
-/** How to pack tiles, according to the options or their defaults. */
+/** How tiles are packed with these options. */
 export function packingFor(
   options: ConversionOptions,
   { prefersJpeg, dtype }: { prefersJpeg: boolean; dtype: ImageMetadata['dtype'] },
@@ -181,7 +179,11 @@ export function packingFor(
   };
 }
 
-/** Whether a reduced pixel is one of four pixels instead of their mean. `hasLoss`: whether the source or the result is lossy. */
+/**
+ * Whether a reduced pixel is one of four pixels instead of their mean.
+ *
+ * @param hasLoss whether the source or the result is lossy.
+ */
 export function reducesByNearest({ reduction }: ConversionOptions, hasLoss: boolean): boolean {
   return reduction === null ? !hasLoss : reduction === 'nearest';
 }

@@ -12,7 +12,10 @@ export type ChildTask =
   | { kind: 'vips'; pass: VipsPass }
   | { kind: 'svg'; drawing: { input: string; output: string; maxDecodedPixels: number } };
 
-/** The failure of a task, as one process sends it to the other. `error` stands for the class of the error: BadValueError (`value`), TileSourceError (`source`) or another. */
+/**
+ * The failure of a task, as one process sends it to another. `error` stands for the class of the error: `value` for BadValueError,
+ * `source` for TileSourceError.
+ */
 export interface ChildFailure {
   kind: 'failed';
   message: string;
@@ -31,10 +34,10 @@ export type ChildMessage =
   | { kind: 'done' }
   | ChildFailure;
 
-/** A message to the child about the pass that it requested. */
+/** A message to the child about the pass that the child has requested. */
 export type PassMessage = { kind: 'progress'; done: number } | { kind: 'done' } | ChildFailure;
 
-/** A message to the child with the part of the image that it requested. */
+/** A message to the child with the part of the image that the child has requested. */
 export type AnswerMessage = { kind: 'answer'; id: number } & ({ answer: Answer } | { failure: ChildFailure });
 
 /** Called while a child works. `done` is the share of the work from 0 to 1. */
@@ -43,15 +46,18 @@ export interface ChildListener {
   log?(text: string): void;
 }
 
-/** Largest resident memory of a child, in bytes. A child that exceeds it ends itself. */
+/** Maximum resident memory of a child, in bytes. A child that exceeds this limit ends itself. */
 export const maxResidentBytes = 1000 * 2 ** 20;
 
-/** Signals that a terminal or systemd sends to all processes of a group at once, so this process gets them too. */
+/** Signals that a terminal or systemd sends to all processes at once, so that the parent receives them together with the child. */
 const stopSignals: ReadonlySet<NodeJS.Signals> = new Set<NodeJS.Signals>(['SIGINT', 'SIGTERM', 'SIGHUP']);
-/** If one of these signals ends the child: how long to wait for the parent to abort the work. After that, the work counts as failed. */
+/**
+ * If one of these signals ends the child, the parent usually aborts the work too. If it has not done so after this many
+ * milliseconds, the work counts as failed.
+ */
 const abortWaitMs = 15_000;
 
-/** Maximum number of characters of error output that are kept: the last ones. */
+/** Only this many characters at the end of the child's error output are kept. */
 const maxErrorCharacters = 4096;
 
 const program = findProgram(import.meta.url, { source: './conversion-process.ts', built: 'conversion-process' });
@@ -59,7 +65,8 @@ const program = findProgram(import.meta.url, { source: './conversion-process.ts'
 function environmentOf(task: ChildTask, threads: number): NodeJS.ProcessEnv {
   return {
     ...process.env,
-    // libvips prints its progress only with this variable. Other tasks call libvips for each tile, whose progress would be noise.
+    // libvips prints its progress only with this variable. Other tasks call libvips for each tile, so that their progress means
+    // nothing.
     VIPS_PROGRESS: task.kind === 'vips' ? '1' : undefined,
     UV_THREADPOOL_SIZE: String(Math.max(2, threads)),
     // By default the C library keeps a separate store of freed memory for each thread.
@@ -81,8 +88,8 @@ function readVipsProgress(stdout: Readable | null, listener: ChildListener): voi
 /**
  * Runs a task in a child process and waits for its end. Aborting the signal kills the child immediately.
  *
- * @throws the signal's reason if it is aborted; the BadValueError or TileSourceError of the task; a TileSourceError if the child ends
- * without a message, for example because it runs out of memory.
+ * @throws BadValueError or TileSourceError if the task fails with such an error, and TileSourceError if the child ends without a
+ * message, for example because it runs out of memory. Also throws the signal's reason when the signal aborts.
  */
 export async function runInChild(
   task: ChildTask,
@@ -146,8 +153,8 @@ export async function runInChild(
           cause,
         });
         if (endSignal === null || !stopSignals.has(endSignal)) return reject(failure);
-        // The signal went to all processes before the child began to ignore it (see `child-signals.ts`). The parent stops as well and
-        // aborts the work, which therefore did not fail.
+        // The child received the signal before it began to ignore such signals (see `child-signals.ts`). The parent has received
+        // the same signal, and aborts the work, so the work has not failed.
         setTimeout(() => reject(failure), abortWaitMs).unref();
         signal?.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
       });

@@ -47,14 +47,14 @@ function askForPass(pass: VipsPass, onProgress: (done: number) => void): Promise
   });
 }
 
-/** Returns a function that asks the parent for parts of the image that it has open. Questions may overlap; each has an id. */
+/** Returns a function that asks the parent for parts of the image that the parent has open. Several questions may be pending. */
 function createAskFunction(): (question: Question) => Promise<Answer> {
   const pendingQuestions = new Map<number, { resolve(answer: Answer): void; reject(error: Error): void }>();
   process.on('message', (message: AnswerMessage) => {
-    const pending = pendingQuestions.get(message.id);
+    const pendingQuestion = pendingQuestions.get(message.id);
     pendingQuestions.delete(message.id);
-    if ('failure' in message) pending?.reject(errorOf(message.failure));
-    else pending?.resolve(message.answer);
+    if ('failure' in message) pendingQuestion?.reject(errorOf(message.failure));
+    else pendingQuestion?.resolve(message.answer);
   });
   let questionCount = 0;
   return (question) =>
@@ -96,7 +96,7 @@ function failureMessage(error: unknown): ChildMessage {
 
 leaveSignalsToParent();
 process.once('message', (task: ChildTask) => {
-  // The parent has ended, so the result is not needed, and this process must remove its files.
+  // If the parent ends, nobody needs the result, and this process must remove its files itself.
   process.once('disconnect', () => {
     if (task.kind === 'convert') rmSync(task.conversion.directory, { recursive: true, force: true });
     process.exit(1);

@@ -7,7 +7,7 @@ export interface RemoteImage {
   metadata: ImageMetadata;
   populatedLevels: readonly number[];
   associatedImages: readonly string[];
-  internal: Record<string, unknown>;
+  internalMetadata: Record<string, unknown>;
   /** The ICC profile of each frame. Structured cloning sends a shared profile only once. */
   profiles: readonly (Uint8Array | null)[];
   hasStoredTiles: boolean;
@@ -15,7 +15,7 @@ export interface RemoteImage {
   isLossy: boolean;
 }
 
-/** A request of the converting process to the process that has the image open. */
+/** A request from the process that converts an image to the process that has the image open. */
 export type Question =
   | { method: 'tile'; address: TileAddress }
   | { method: 'stored'; address: TileAddress; partial: boolean }
@@ -24,7 +24,7 @@ export type Question =
 /** The reply to a {@link Question}. */
 export type Answer = Raster | EncodedImage | AssociatedImage | null;
 
-/** An image that is open in this process, for a child that cannot open it itself: its parts may be files of a host or of a store. */
+/** An image that this process has opened for a child. The child cannot open it, for example because its files are in a store. */
 export interface ParentSource {
   sourceName: string;
   source: Omit<TileSource, 'close'>;
@@ -33,7 +33,7 @@ export interface ParentSource {
 /** Describes an image for another process. Reads a tile in the middle to find out whether tiles are stored as JPEG. */
 export async function describeRemote({ source }: ParentSource): Promise<RemoteImage> {
   const { geo: _geo, ...metadata } = source.metadata;
-  const internal = JSON.parse(JSON.stringify((await source.internalMetadata?.()) ?? {})) as Record<string, unknown>;
+  const internalMetadata = JSON.parse(JSON.stringify((await source.internalMetadata?.()) ?? {})) as Record<string, unknown>;
   const frames = Array.from({ length: metadata.frames?.length ?? 1 }, (_, frame) => frame);
   const { levels, sizeX, sizeY, tileWidth, tileHeight } = metadata;
   const [x, y] = [Math.floor(sizeX / 2 / tileWidth), Math.floor(sizeY / 2 / tileHeight)];
@@ -42,14 +42,14 @@ export async function describeRemote({ source }: ParentSource): Promise<RemoteIm
     metadata,
     populatedLevels: [...source.populatedLevels],
     associatedImages: [...(source.associatedImages ?? [])],
-    internal,
+    internalMetadata,
     profiles: frames.map((frame) => source.iccProfile?.(frame) ?? null),
     hasStoredTiles: source.readStoredTile !== undefined,
     isLossy: middleTile?.encoding === 'JPEG' || source.isLossy === true,
   };
 }
 
-/** Reads the part that another process requests. */
+/** Reads the part of an image that another process requests. */
 export async function answerQuestion({ source }: ParentSource, question: Question, signal: AbortSignal): Promise<Answer> {
   switch (question.method) {
     case 'tile':
@@ -61,7 +61,7 @@ export async function answerQuestion({ source }: ParentSource, question: Questio
   }
 }
 
-/** Creates a tile source for an image that another process has open. `ask` gets each part from that process. */
+/** Creates a tile source for an image that another process has open. `ask` requests parts of the image from that process. */
 export function createRemoteSource(image: RemoteImage, ask: (question: Question) => Promise<Answer>): TileSource {
   const askFor = async <T extends Answer>(question: Question, isExpected: (answer: Answer) => answer is T): Promise<T> => {
     const reply = await ask(question);
@@ -78,7 +78,7 @@ export function createRemoteSource(image: RemoteImage, ask: (question: Question)
         askFor({ method: 'stored', address, partial }, (reply) => reply === null || 'encoding' in reply),
     }),
     readAssociatedImage: (name) => askFor({ method: 'associated', name }, (reply) => reply === null || 'raster' in reply),
-    internalMetadata: async () => image.internal,
+    internalMetadata: async () => image.internalMetadata,
     iccProfile: (frame) => image.profiles[frame] ?? null,
     close: async () => {},
   };
