@@ -4,7 +4,7 @@ import { fullValue, minValue, type Raster } from '../raster.js';
 import type { MeasuredSamples } from '../measure/sample-selection.js';
 
 /** Number of pixels that are processed between two checks of the time. */
-const pixelsAtOnce = 65_536;
+const pixelsPerCheck = 65_536;
 
 /** A band of the default style: its samples from `min` to `max` become the colors of the palette. */
 interface StyleBand {
@@ -16,14 +16,14 @@ interface StyleBand {
 }
 
 /**
- * Whether an image is displayed in the range of its samples if a request has no style. This applies to georeferenced
- * measurements, such as elevations. If they were reduced to bytes as usual, little would be visible.
+ * Whether requests without a style show an image in the range of its samples. This applies to georeferenced measurements, such as
+ * elevations. If they were reduced to bytes as usual, little would be visible.
  */
 export function hasDefaultStyle({ geo, dtype }: ImageMetadata): boolean {
   return geo !== undefined && dtype !== 'uint8';
 }
 
-/** Creates the default style from the range of the measured samples; `null` if there are no samples. */
+/** Creates the default style from the range of the measured samples; `null` if none of them has a value. */
 export async function createDefaultStyle(
   { nodata, bandCount }: ImageMetadata,
   measured: MeasuredSamples,
@@ -33,7 +33,7 @@ export async function createDefaultStyle(
   for (const [band, color] of colors.entries()) {
     const [min, max] = await rangeOf([...measured.samples, ...measured.extremes], band, nodata);
     if (!(max >= min)) return null;
-    // Samples that look like bytes in a wider type keep the range of bytes.
+    // Samples of a wider type that look like bytes keep the range of bytes.
     const isByteRange = min >= 0 && max <= 255 && max >= 2;
     const range = isByteRange ? { min: 0, max: 255 } : { min, max };
     bands.push({
@@ -56,7 +56,7 @@ export function toStyleJson(bands: readonly StyleBand[], { bandCount, dtype, whi
 async function rangeOf(rasters: readonly Raster[], band: number, nodata?: number): Promise<[min: number, max: number]> {
   let [min, max] = [Infinity, -Infinity];
   for (const { data, bands } of rasters) {
-    await forEachRange(data.length / bands, pixelsAtOnce, (from, to) => {
+    await forEachRange(data.length / bands, pixelsPerCheck, (from, to) => {
       for (let pixel = from; pixel < to; pixel += 1) {
         const sample = data[pixel * bands + band]!;
         if (sample === nodata || !Number.isFinite(sample)) continue;

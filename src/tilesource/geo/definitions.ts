@@ -1,14 +1,14 @@
 /** GeoKeys of a GeoTIFF, by name. */
 export type GeoKeys = Readonly<Record<string, number | string>>;
 
-/** Code of a coordinate system that is defined by further keys. */
+/** Value of a key for a coordinate system that has no code, and that further keys define. */
 export const userDefined = 32_767;
 
 const polarStereographic = 15;
 
 /**
  * EPSG codes of oblique Mercator projections whose origin is where the central line meets the equator. The library
- * (geotiff-geokeys-to-proj4) leaves that out of their definitions.
+ * geotiff-geokeys-to-proj4 leaves this property out of their definitions.
  */
 const codesWithOriginAtEquator: ReadonlySet<number> = new Set([
   3078, 3079, 3167, 3168, 3375, 3376, 3468, 3591, 5247, 6394, 6497, 6808, 6809, 6810, 6811, 6840, 6841, 6842, 6843, 24571, 26731,
@@ -19,8 +19,8 @@ const codesWithOriginAtEquator: ReadonlySet<number> = new Set([
 const codesMisreadByLibrary: ReadonlySet<number> = new Set([3293, 5472, 9311, 24_370, 24_371, 24_372, 24_373, 24_374, 24_382]);
 
 /**
- * The keys of the coordinate system of a file. Files with a projected system also name the geographic system on which it is based.
- * The library reports two systems as a contradiction, so the key of the other system is removed.
+ * Returns the keys for the coordinate system of a file alone. Files with a projected system also name the geographic system on
+ * which it is based. The library reports two systems as a contradiction, so the key of the other system is removed.
  */
 export function keysOfOneSystem(keys: GeoKeys): GeoKeys {
   const { ProjectedCSTypeGeoKey: projected, GeographicTypeGeoKey: geographic, ...others } = keys;
@@ -53,7 +53,7 @@ export interface KeyDefinition {
   errors: object;
 }
 
-/** Corrects a definition of the library so that proj4 computes correctly with it; `null` if that is not possible. */
+/** Corrects a definition from the library, so that proj4 computes correctly. `null` if that is not possible. */
 export function correctDefinition(
   { proj4, coordinatesConversionParameters: { x: xFactor, y: yFactor }, isGCS, errors }: KeyDefinition,
   keys: GeoKeys,
@@ -62,7 +62,8 @@ export function correctDefinition(
   if (Object.keys(errors).length > 0 || codesMisreadByLibrary.has(code) || xFactor !== yFactor || (isGCS && xFactor !== 1))
     return null;
   const hasNumber = (name: string) => new RegExp(String.raw`\+${name}=[-\d]`).test(proj4);
-  // Files and requests always give east before north, so an order of axes is removed. Axes that count to the west or south are kept.
+  // Files and requests always give east before north, so the order of axes is removed. Axes that count to the west or south are
+  // kept.
   let definition = proj4.replace(/\+axis=(\S+)/, (_, axis: string) =>
     /^(?:ws|sw)/.test(axis) ? `+axis=${axis.slice(0, 2)}u` : '',
   );

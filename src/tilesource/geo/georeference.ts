@@ -1,4 +1,7 @@
-/** Six numbers: x = t0 + t1 column + t2 row, y = t3 + t4 column + t5 row, of the upper left corners of pixels. */
+/**
+ * Six numbers that convert pixels to coordinates: x = t0 + t1 · column + t2 · row, and y = t3 + t4 · column + t5 · row. Columns and
+ * rows count from the upper left corner of a pixel.
+ */
 export type Affine = readonly [number, number, number, number, number, number];
 
 /** The position of an image on the earth. */
@@ -61,15 +64,15 @@ export function boundsOf(
   srs: string | null,
 ): Bounds {
   const corner = (x: number, y: number) => locate({ x: x * width, y: y * height });
-  // Edges may be curved in the projection, so points along them count too, not only the corners.
+  // Edges may be curved in the projection, so the extent includes points along the edges, not only the corners.
   const steps = 16;
-  const edges = Array.from({ length: steps + 1 }, (_, i) => i / steps).flatMap((fraction) => [
+  const edgePoints = Array.from({ length: steps + 1 }, (_, i) => i / steps).flatMap((fraction) => [
     corner(fraction, 0),
     corner(fraction, 1),
     corner(0, fraction),
     corner(1, fraction),
   ]);
-  const [xs, ys] = [edges.map(({ x }) => x), edges.map(({ y }) => y)];
+  const [xs, ys] = [edgePoints.map(({ x }) => x), edgePoints.map(({ y }) => y)];
   return {
     xmin: Math.min(...xs),
     xmax: Math.max(...xs),

@@ -9,12 +9,12 @@ export const halfWorldMeters = Math.PI * 6_378_137;
 export interface MapPosition {
   /** Extent in meters. An image that contains a pole or crosses the 180th meridian takes the full width of the map. */
   bounds: Bounds;
-  /** Size in meters on the map of the smallest pixel of the image; `null` if no pixel is on the map. */
+  /** Size on the map, in meters, of the smallest pixel of the image; `null` if no pixel is on the map. */
   smallestPixelMeters: number | null;
   /**
    * Returns a function that converts positions on the map near `center` to pixels of the image. If the image's coordinates are
-   * degrees, a position has many longitudes, 360° apart. For `center`, the longitude nearest to the image is used; for other
-   * positions, the one nearest to `center`.
+   * degrees, a position has many longitudes, 360° apart. The function uses the longitude of `center` that is nearest to the image,
+   * and for other positions the longitude that is nearest to `center`.
    */
   createPixelFinder: (center: Point) => Transformer;
   /**
@@ -24,12 +24,13 @@ export interface MapPosition {
   revolution: Point | null;
 }
 
-/** Number of positions along each side of an image at which the size of pixels is measured. */
+/** The size of pixels is measured at this many positions along each side of an image. */
 const positionsPerSide = 8;
 
 /**
- * Finds the position of an image on the map. Its bounds are not finite if it is not on the map. @throws as {@link createTransformer}
- * does.
+ * Finds the position of an image on the map. The bounds are not finite if the image is not on the map.
+ *
+ * @throws as {@link createTransformer} does.
  */
 export function positionOnMap({ width, height }: Size, geo: GeoReference & { proj4: string }, inverse: Affine): MapPosition {
   const [toMap, fromMap] = [createTransformer(geo.proj4, 'EPSG:3857'), createTransformer('EPSG:3857', geo.proj4)];
@@ -63,13 +64,16 @@ function wrapNear(target: number, value: number, period: number): number {
   return value + period * Math.round((target - value) / period);
 }
 
-/** Clips a position to the square map. The poles would be at infinity. */
+/** Clips a position to the square map, because the poles are at infinity. */
 function clipToMap({ x, y }: Point): Point {
   const clip = (value: number) => Math.min(halfWorldMeters, Math.max(-halfWorldMeters, value));
   return { x: Number.isNaN(x) ? x : clip(x), y: Number.isNaN(y) ? y : clip(y) };
 }
 
-/** Whether an image crosses the 180th meridian: along its edges or middle lines, the map position jumps from one side to the other. */
+/**
+ * Whether an image crosses the 180th meridian. Then the map position jumps from one side of the map to the other somewhere along
+ * the edges or middle lines of the image.
+ */
 function crossesAntimeridian({ width, height }: Size, project: Transformer): boolean {
   const steps = 4 * positionsPerSide;
   const lines = [0, 0.5, 1].flatMap((fixed): ((moving: number) => Point)[] => [
@@ -82,7 +86,7 @@ function crossesAntimeridian({ width, height }: Size, project: Transformer): boo
   });
 }
 
-/** Measures the size on the map, in meters, of pixels at a grid of positions in the image. Returns the smallest. */
+/** Measures pixels at a grid of positions in the image, and returns the smallest size on the map, in meters. */
 function measureSmallestPixel({ width, height }: Size, project: Transformer): number | null {
   let smallest = Infinity;
   for (let i = 0; i < positionsPerSide * positionsPerSide; i++) {

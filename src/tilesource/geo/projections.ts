@@ -50,7 +50,10 @@ export function requireProjections(): Libraries {
   return libraries;
 }
 
-/** The definition for proj4 of the projection that GeoTIFF keys describe; `null` if it is unknown or the packages are not installed. */
+/**
+ * The definition for proj4 of the projection that GeoTIFF keys describe. `null` if the projection is unknown, or the packages are
+ * not installed.
+ */
 export function projectionOfKeys(keys: GeoKeys): string | null {
   const libraries = loadLibraries();
   if (libraries === null) return null;
@@ -59,11 +62,11 @@ export function projectionOfKeys(keys: GeoKeys): string | null {
   if (code !== null && libraries.proj4.defs(`EPSG:${code}`) !== undefined) return `EPSG:${code}`;
   try {
     const text = correctDefinition(libraries.geoKeys.toProj4(systemKeys), systemKeys);
-    // proj4 throws here if it does not know this kind of projection.
+    // This throws if proj4 does not know the kind of projection.
     if (text !== null) libraries.proj4(text, 'EPSG:4326');
     return text;
   } catch {
-    // The library throws errors of any kind for keys that do not follow the standard.
+    // For keys that do not follow the standard, the library throws errors of any kind.
     return null;
   }
 }
@@ -73,14 +76,14 @@ export function isGeographic(definition: string): boolean {
   return /^EPSG:(?:4326|4269)$|\+proj=(?:longlat|latlong)\b/.test(definition);
 }
 
-/** Largest length of the definition of a projection in a request, in characters. */
+/** Maximum length of a projection's definition in a request, in characters. */
 const maxDefinitionLength = 500;
 
 /**
- * Parses the name of a projection: `wgs84`, `4326`, `EPSG:<n>`, `proj4:<definition>` or `+proj=…`. Returns its definition for proj4, or
- * `null` for other words.
+ * Parses the name of a projection: `wgs84`, `4326`, `EPSG:<n>`, `proj4:<definition>` or `+proj=…`. Returns the projection's
+ * definition for proj4, or `null` for other words.
  *
- * @throws BadValueError if the projection is unknown, or the definition too long; TileSourceError if proj4 is not installed.
+ * @throws BadValueError if the projection is unknown or its definition too long, and TileSourceError if proj4 is not installed.
  */
 export function parseProjectionName(name: string): string | null {
   const text = name.trim().replace(/^proj4:/i, '');
@@ -99,10 +102,12 @@ export function parseProjectionName(name: string): string | null {
   return projection;
 }
 
-/** Converts a point from one projection to another. The result is not finite if the point does not exist in the other projection. */
+/**
+ * Converts a point from one projection to another. The result is not finite if the point does not exist in the other projection.
+ */
 export type Transformer = (point: Point) => Point;
 
-/** @throws BadValueError for a definition that proj4 does not understand; TileSourceError if proj4 is not installed. */
+/** @throws BadValueError for a definition that proj4 does not understand, and TileSourceError if proj4 is not installed. */
 export function createTransformer(from: string, to: string): Transformer {
   if (from === to) return (point) => point;
   const libraries = requireProjections();

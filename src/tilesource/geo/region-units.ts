@@ -10,9 +10,9 @@ interface LocatedImage {
 }
 
 /**
- * The definition for proj4 of the projection that is given as units; `null` for units that are not a projection.
+ * The definition for proj4 of the projection that `units` names; `null` for units that are not a projection.
  *
- * @throws BadValueError if the image is not georeferenced; TileSourceError if its projection is unknown.
+ * @throws BadValueError if the image is not georeferenced, and TileSourceError if the image's projection is unknown.
  */
 function projectionOf(units: string | undefined, geo: GeoReference | undefined): string | null {
   const word = units?.trim().toLowerCase() ?? '';
@@ -29,11 +29,11 @@ function projectionOf(units: string | undefined, geo: GeoReference | undefined):
 
 /** Converts between pixels of an image and coordinates in units. */
 interface UnitConverter {
-  /** @param wrap degrees that are added to the longitude. */
-  toPixel(point: Point, wrap?: number): Point;
+  /** @param longitudeOffset degrees that are added to the longitude. */
+  toPixel(point: Point, longitudeOffset?: number): Point;
   toUnits(pixel: Point): Point;
-  /** Values of `wrap` to try: the same position may have different longitudes in the request and in the image. */
-  wraps: readonly number[];
+  /** Values of `longitudeOffset` to try, because a position may have different longitudes in the request and in the image. */
+  longitudeOffsets: readonly number[];
 }
 
 /** Creates the converter for units that are a projection; `null` for other units. */
@@ -46,12 +46,12 @@ function createUnitConverter(image: LocatedImage, units: string | undefined): Un
   const imageProjection = proj4 ?? projection;
   const [toImage, fromImage] = [createTransformer(projection, imageProjection), createTransformer(imageProjection, projection)];
   return {
-    toPixel(point, wrap = 0) {
+    toPixel(point, longitudeOffset = 0) {
       const { x, y } = toImage(point);
-      return toCoordinates(inverse, { x: x + wrap, y });
+      return toCoordinates(inverse, { x: x + longitudeOffset, y });
     },
     toUnits: (pixel) => fromImage(toCoordinates(transform, pixel)),
-    wraps: isGeographic(imageProjection) ? [0, 360, -360] : [0],
+    longitudeOffsets: isGeographic(imageProjection) ? [0, 360, -360] : [0],
   };
 }
 
@@ -59,17 +59,18 @@ function createUnitConverter(image: LocatedImage, units: string | undefined): Un
 export function positionInPixels<P extends { left?: number; top?: number; units?: string }>(image: LocatedImage, position: P): P {
   const converter = createUnitConverter(image, position.units);
   if (converter === null) return position;
-  const pixels = converter.wraps.map((wrap) => converter.toPixel({ x: position.left ?? 0, y: position.top ?? 0 }, wrap));
+  const point = { x: position.left ?? 0, y: position.top ?? 0 };
+  const pixels = converter.longitudeOffsets.map((offset) => converter.toPixel(point, offset));
   const isInside = ({ x, y }: Point) => x >= 0 && y >= 0 && x < image.sizeX && y < image.sizeY;
   const { x, y } = pixels.find(isInside) ?? pixels[0]!;
-  const { units: _units, ...rest } = position;
+  const { units: _units, ...otherParameters } = position;
   // Negative positions would count from the opposite edge, so they are moved to just outside that edge.
   const toPixelIndex = (value: number, size: number) => (Number.isFinite(value) && value >= 0 ? Math.floor(value) : size);
-  return { ...rest, left: toPixelIndex(x, image.sizeX), top: toPixelIndex(y, image.sizeY) } as P;
+  return { ...otherParameters, left: toPixelIndex(x, image.sizeX), top: toPixelIndex(y, image.sizeY) } as P;
 }
 
 /**
- * Converts a region from coordinates of a projection to base-layer pixels: the smallest rectangle of pixels that contains it. `top`
+ * Converts a region from coordinates of a projection to the smallest rectangle of base-layer pixels that contains the region. `top`
  * is the northern edge. A region in other units is returned unchanged.
  *
  * @throws BadValueError if the image is not georeferenced or is outside the projection.
@@ -81,7 +82,7 @@ export function regionInPixels<R extends RegionBounds>(image: LocatedImage, regi
     throw new BadValueError(`Invalid unitsWH '${region.unitsWH}': units must also name the projection`);
   }
   const corners = [0, 1].flatMap((x) => [0, 1].map((y) => converter.toUnits({ x: x * image.sizeX, y: y * image.sizeY })));
-  const { left, right, top, bottom, regionWidth, regionHeight, units: _units, unitsWH: _unitsWH, ...rest } = region;
+  const { left, right, top, bottom, regionWidth, regionHeight, units: _units, unitsWH: _unitsWH, ...otherParameters } = region;
   const west =
     left ?? (right !== undefined && regionWidth !== undefined ? right - regionWidth : Math.min(...corners.map(({ x }) => x)));
   const north =
@@ -89,12 +90,14 @@ export function regionInPixels<R extends RegionBounds>(image: LocatedImage, regi
   const east = right ?? (regionWidth === undefined ? Math.max(...corners.map(({ x }) => x)) : west + regionWidth);
   const south = bottom ?? (regionHeight === undefined ? Math.min(...corners.map(({ y }) => y)) : north - regionHeight);
   const box = { west, north, east, south };
-  const [unwrapped, ...wrapped] = converter.wraps.map((wrap) =>
-    pixelBounds(image, box, (point) => converter.toPixel(point, wrap)),
+  const [boundsWithoutOffset, ...boundsWithOffset] = converter.longitudeOffsets.map((offset) =>
+    pixelBounds(image, box, (point) => converter.toPixel(point, offset)),
   );
   const isEmpty = ({ left: l, right: r, top: t, bottom: b }: ReturnType<typeof pixelBounds>) => l >= r || t >= b;
-  const pixels = isEmpty(unwrapped!) ? (wrapped.find((each) => !isEmpty(each)) ?? unwrapped) : unwrapped;
-  return { ...rest, ...pixels } as unknown as R;
+  const pixels = isEmpty(boundsWithoutOffset!)
+    ? (boundsWithOffset.find((bounds) => !isEmpty(bounds)) ?? boundsWithoutOffset)
+    : boundsWithoutOffset;
+  return { ...otherParameters, ...pixels } as unknown as R;
 }
 
 /**
@@ -112,9 +115,9 @@ function pixelBounds(
     const [x, y] = [west + (east - west) * fraction, south + (north - south) * fraction];
     return [toPixel({ x, y: north }), toPixel({ x, y: south }), toPixel({ x: west, y }), toPixel({ x: east, y })];
   });
-  const finite = pixels.filter(({ x, y }) => Number.isFinite(x) && Number.isFinite(y));
-  if (finite.length === 0) throw new BadValueError('The region cannot be converted to the projection of the image');
+  const finitePixels = pixels.filter(({ x, y }) => Number.isFinite(x) && Number.isFinite(y));
+  if (finitePixels.length === 0) throw new BadValueError('The region cannot be converted to the projection of the image');
   const clip = (value: number, size: number) => Math.min(size, Math.max(0, value));
-  const [xs, ys] = [finite.map(({ x }) => clip(x, image.sizeX)), finite.map(({ y }) => clip(y, image.sizeY))];
+  const [xs, ys] = [finitePixels.map(({ x }) => clip(x, image.sizeX)), finitePixels.map(({ y }) => clip(y, image.sizeY))];
   return { left: Math.min(...xs), right: Math.max(...xs), top: Math.min(...ys), bottom: Math.max(...ys) };
 }

@@ -14,10 +14,10 @@ import { requireProjections } from './projections.js';
 const tileSide = 256;
 const maxLevels = 28;
 /** Number of pixels that are filled between two checks of the time. */
-const pixelsAtOnce = 4096;
+const pixelsPerCheck = 4096;
 /**
- * Side in pixels of the cells of a tile. Positions are projected at the corners of cells and interpolated between them. On levels
- * whose tiles show half of the earth or more, positions change less evenly, so cells are smaller.
+ * Side in pixels of the cells of a tile. Only the corners of cells are projected; positions between the corners are interpolated.
+ * On levels whose tiles show half of the earth or more, positions change less evenly, so cells are smaller.
  */
 const cellSideAt = (level: number) => (level < 2 ? 4 : 8);
 /** Maximum width and height that are read for one tile, in pixels of a level of the original. */
@@ -41,7 +41,7 @@ export function requireWebMercator(projection: string): void {
 /**
  * Creates the web Mercator tiles of an image.
  *
- * @throws TileSourceError for an image that is not georeferenced, or is not on the map.
+ * @throws TileSourceError for an image that is not georeferenced or is not on the map.
  */
 export function projectToWebMercator(source: TileSource): ProjectedSource {
   requireProjections();
@@ -91,10 +91,10 @@ interface CellCorners {
   coordinates: Float64Array;
 }
 
-/** Sets the pixel with an index in the tile from the samples at a position in the original image, or in the raster read from it. */
+/** Sets the pixel with this index in a tile from the samples at a position in the original image, or in a raster read from it. */
 type PixelSetter = (pixelIndex: number, x: number, y: number) => void;
 
-/** Projects tiles of another source. A pixel is interpolated between four pixels of the source, or averaged where it covers more. */
+/** Projects tiles of another source. A pixel is interpolated between four source pixels, or averaged if it covers more of them. */
 class WebMercatorSource implements TileSource {
   readonly metadata: ImageMetadata;
   readonly populatedLevels: readonly number[];
@@ -107,7 +107,7 @@ class WebMercatorSource implements TileSource {
     private readonly mapPosition: Pick<MapPosition, 'createPixelFinder' | 'revolution'>,
   ) {
     const { bandCount } = original.metadata;
-    // An image without alpha gets one, because most tiles show an area around the image too.
+    // An image without an alpha band gets one, because most tiles also show an area around the image.
     const lacksAlpha = bandCount === 1 || bandCount === 3;
     this.metadata = {
       ...original.metadata,
@@ -157,7 +157,7 @@ class WebMercatorSource implements TileSource {
         box: partOfTile(this.metadata, { level, x, y }).box,
         toOther: this.#createOriginalFinder({ level, x, y }),
       });
-    /** Converts positions in the original to positions in the raster. */
+    /** Makes a setter for positions in the original from a setter for positions in the raster. */
     const fromOriginal =
       (setPixel: PixelSetter): PixelSetter =>
       (pixelIndex, px, py) =>
@@ -167,8 +167,8 @@ class WebMercatorSource implements TileSource {
       await this.#fill({ corners, side: tileSide, setPixel: fromOriginal(this.#createNearestSetter(out, raster)) }, signal);
       return out;
     }
-    // If the original's pixels are smaller than the tile's, interpolation would skip some of them. So the tile is drawn at twice
-    // the size and averaged.
+    // If the original's pixels are smaller than the tile's pixels, interpolation would skip some of the original's pixels. So the
+    // tile is drawn at twice the size and averaged.
     const side = box.pixelsPerPixel / scale > 1.02 ? 2 * tileSide : tileSide;
     const out = this.#createEmpty(side);
     await this.#fill({ corners, side, setPixel: fromOriginal(this.#createInterpolatingSetter(out, raster)) }, signal);
@@ -179,7 +179,9 @@ class WebMercatorSource implements TileSource {
     return this.original.metadata.nodata ?? null;
   }
 
-  /** A transparent square of nodata samples, or of NaN or 0 if the image has no nodata value. Averaging leaves them out. */
+  /**
+   * Creates a transparent square of samples that averaging leaves out: the nodata value if the image has one, otherwise NaN or 0.
+   */
   #createEmpty(side: number): Raster {
     const { bandCount: bands, dtype } = this.metadata;
     const out = createRaster({ width: side, height: side, bands, dtype });
@@ -192,7 +194,10 @@ class WebMercatorSource implements TileSource {
     return out;
   }
 
-  /** Returns a function that finds the positions in the original that a point of a tile, in pixels of the finest level, may show. */
+  /**
+   * Returns a function for points of a tile, in pixels of the finest level. It returns the positions in the original that the point
+   * may show.
+   */
   #createOriginalFinder({ level, x, y }: Omit<TileAddress, 'frame'>): (x: number, y: number) => [number, number][] {
     const tileMeters = (2 * halfWorldMeters) / 2 ** level;
     const toPixel = this.mapPosition.createPixelFinder({
@@ -267,7 +272,7 @@ class WebMercatorSource implements TileSource {
     };
   }
 
-  /** Offsets in pixels at which to look for a position in the image, which may be stored a revolution further east or west. */
+  /** Offsets in pixels at which a position may be found in the image, which may lie a revolution further east or west. */
   #revolutionOffsets(): Point[] {
     const { revolution } = this.mapPosition;
     const noOffset = { x: 0, y: 0 };
@@ -275,8 +280,8 @@ class WebMercatorSource implements TileSource {
   }
 
   /**
-   * Calls `setPixel` for each pixel of a square with `side` by `side` pixels, with its position in the original. Skips pixels that are
-   * outside the original. Positions between the corners of cells are interpolated.
+   * Calls `setPixel` for each pixel of a square with `side` by `side` pixels, with the pixel's position in the original. Skips
+   * pixels that are outside the original. Positions between the corners of cells are interpolated.
    */
   async #fill(
     { corners, side, setPixel }: { corners: CellCorners; side: number; setPixel: PixelSetter },
@@ -309,7 +314,7 @@ class WebMercatorSource implements TileSource {
         }
       }
     };
-    await forEachRange(side ** 2, pixelsAtOnce, fillRange, signal);
+    await forEachRange(side ** 2, pixelsPerCheck, fillRange, signal);
   }
 
   /** Returns a function that copies the pixel that contains the position. */

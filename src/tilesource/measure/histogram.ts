@@ -14,8 +14,8 @@ export interface HistogramBand {
   range: [number, number];
   bins: number;
   /**
-   * Number of samples in each bin, or with `density` the fraction of the samples inside the range. A bin includes its lower edge; only
-   * the last bin also includes its upper edge.
+   * Number of samples in each bin, or with `density` the fraction of the samples inside the range. A bin includes its lower edge;
+   * only the last bin also includes its upper edge.
    */
   hist: number[];
   /** Edges of the bins, one more than there are bins. */
@@ -23,7 +23,7 @@ export interface HistogramBand {
   /** Number of samples inside the range. */
   samples: number;
   density: boolean;
-  /** The two values that `min:` and `max:` with the requested threshold mean in a style. */
+  /** The values that `min:` and `max:` followed by the requested threshold have in a style. */
   thresholds?: readonly [min: number, max: number];
 }
 
@@ -92,9 +92,9 @@ export async function bandStatistics(rasters: readonly Raster[]): Promise<BandSt
 /**
  * Histogram of each band over several rasters of the same type.
  *
- * @param statistics of each band, if the rasters hold only some of the samples; by default computed from the rasters.
- * @throws BadValueError if the number of bins is not 1 to 65536, all bands together have too many bins, or the range is empty or
- * not finite.
+ * @param statistics the statistics of each band, if the rasters contain only some of the samples. By default, they are computed
+ * from the rasters.
+ * @throws BadValueError if a band, or all bands together, would have too many bins, and if the range is empty or not finite.
  */
 export async function histogramOf(
   rasters: readonly Raster[],
@@ -113,8 +113,8 @@ export async function histogramOf(
     throw new BadValueError(`Invalid range: rangeMin ${rangeMin} and rangeMax ${rangeMax} must be finite numbers.`);
   }
   const isInteger = rasters[0]?.dtype.startsWith('float') !== true;
-  const counters = (statistics ?? (await bandStatistics(rasters))).map((each, band) =>
-    createBandCounter(isInteger, band, each, options),
+  const counters = (statistics ?? (await bandStatistics(rasters))).map((statisticsOfBand, band) =>
+    createBandCounter(isInteger, band, statisticsOfBand, options),
   );
   for (const raster of rasters) {
     await processAsDoubles(raster, (samples) => {
@@ -124,24 +124,26 @@ export async function histogramOf(
   return counters.map(({ getHistogram }) => getHistogram());
 }
 
-/** The statistics in the first list. The range from `min` to `max` of each band is widened to include its ranges in the other lists. */
+/**
+ * Returns the first list of statistics, with `min` and `max` of each band widened to include this band's range in the other lists.
+ */
 export function widenStatistics([first = [], ...others]: readonly (readonly BandStatistics[])[]): BandStatistics[] {
   return first.map((statistics, band) => {
-    const nonEmpty = [statistics, ...others.flatMap((each) => each[band] ?? [])].filter(({ count }) => count > 0);
-    if (nonEmpty.length === 0) return statistics;
-    const min = Math.min(...nonEmpty.map((each) => each.min));
-    const max = Math.max(...nonEmpty.map((each) => each.max));
-    return { ...statistics, min, max };
+    const nonEmptyStatistics = [statistics, ...others.flatMap((list) => list[band] ?? [])].filter(({ count }) => count > 0);
+    if (nonEmptyStatistics.length === 0) return statistics;
+    const lowest = Math.min(...nonEmptyStatistics.map(({ min }) => min));
+    const highest = Math.max(...nonEmptyStatistics.map(({ max }) => max));
+    return { ...statistics, min: lowest, max: highest };
   });
 }
 
-/** Creates a counter for the samples of one band. Its `countSamples` takes interleaved samples of all bands. */
+/** Creates a counter for the samples of one band. The counter's `countSamples` takes the interleaved samples of all bands. */
 function createBandCounter(isInteger: boolean, band: number, statistics: BandStatistics, options: HistogramOptions) {
   let { bins: binCount = pictureDefaults.bins } = options;
   const { rangeMin, rangeMax, roundRange = false, density = false } = options;
-  // If a request has only one end of the range, the data determine the other; large_image uses 0 and 256.
+  // If a request states only one end of the range, the samples determine the other end.
   let low = rangeMin ?? statistics.min;
-  // The range ends above the maximum. For very large values, adjacent doubles differ by more than 1.
+  // The range ends 1 above the maximum, or more for very large values, whose adjacent doubles differ by more than 1.
   let high = rangeMax ?? statistics.max + Math.max(1, Math.abs(statistics.max) * 2 ** -50);
   if (rangeMin !== undefined && rangeMax === undefined && high <= low) high = low + 1;
   if (rangeMax !== undefined && rangeMin === undefined && low >= high) low = high - 1;
@@ -170,7 +172,7 @@ function createBandCounter(isInteger: boolean, band: number, statistics: BandSta
     stdev: statistics.stdev,
     range: [low, high],
     bins: binCount,
-    hist: density && countInRange > 0 ? counts.map((each) => each / countInRange) : counts,
+    hist: density && countInRange > 0 ? counts.map((count) => count / countInRange) : counts,
     bin_edges: Array.from({ length: binCount + 1 }, (_, edge) => (edge === binCount ? high : low + binWidth * edge)),
     samples: countInRange,
     density,

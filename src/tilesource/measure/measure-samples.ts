@@ -13,8 +13,8 @@ import { findExtremeBoxes, levelToSearch, selectBoxes, splitByTiles, type Measur
 const tilesAtOnce = 2;
 
 /**
- * Reads samples of a region at the finest level: all of a small region, some tiles of a large one. No sample is an average of
- * several. If the appearance has a style, colors are read instead.
+ * Reads samples of a region at the finest level: all samples of a small region, and those of some tiles of a large region. Samples
+ * are never averaged. If the appearance has a style, colors are read instead.
  */
 export async function measureSamples(
   renderer: Renderer,
@@ -33,7 +33,7 @@ export async function measureSamples(
   try {
     coarseRaster = await renderer.readSamples({ level, frame, box: boxAtLevel(metadata, region, level) }, asStored, signal);
   } catch (error) {
-    // The coarser level is only used to find more extremes.
+    // The coarser level is not essential, because it is only used to find more extremes.
     if (error instanceof CorruptTileError) return { samples, extremes: [] };
     throw error;
   }
@@ -62,8 +62,8 @@ class FinestSampleReader {
       return resultsByTile.flat();
     });
     const results = resultsByBox.flat();
-    const rasters = results.filter((each): each is Raster => !(each instanceof CorruptTileError));
-    const error = results.find((each) => each instanceof CorruptTileError);
+    const rasters = results.filter((result): result is Raster => !(result instanceof CorruptTileError));
+    const error = results.find((result) => result instanceof CorruptTileError);
     if (rasters.length === 0 && error !== undefined) throw error;
     return rasters;
   }

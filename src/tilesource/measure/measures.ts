@@ -15,7 +15,7 @@ import { pickSamples } from './sample-selection.js';
 import { bandInterpretations, bandStatistics, histogramOf, widenStatistics, type HistogramBand } from './histogram.js';
 import type { Renderer } from '../render/renderer.js';
 
-/** The histogram of a region: of its stored samples, or of its colors if a style is given. */
+/** The histogram of a region: of its stored samples, or of its colors if the request has a style. */
 export async function readHistogram(renderer: Renderer, request: HistogramRequest): Promise<HistogramBand[]> {
   const bands = await readHistogramBands(renderer, request);
   const { frame = pictureDefaults.frame, threshold, signal } = request;
@@ -37,16 +37,16 @@ async function readHistogramBands(renderer: Renderer, request: HistogramRequest)
   if (!plan) return [];
   const { signal, resample = false } = request;
   const usesMeans = resample !== false && resample !== 0 && !appearance.style && !isSameSize(plan.region, plan.output);
-  // If a tile is corrupt, the intact samples are counted as stored, instead of means.
+  // If a tile is corrupt, the intact samples are counted as stored, instead of means of samples.
   const means = usesMeans ? await renderer.readMixedSamples(plan, frame, appearance, signal).catch(nullIfCorrupt) : null;
   if (means !== null) return histogramOf([means], request);
-  const stored = await measureSamples(renderer, { region: plan.region, frame }, appearance, signal);
+  const measuredSamples = await measureSamples(renderer, { region: plan.region, frame }, appearance, signal);
   const { style } = appearance;
-  const measured = style
-    ? { ...stored, samples: await convertToStyleType(stored.samples, style, renderer.metadata.dtype) }
-    : stored;
-  const statistics = widenStatistics([await bandStatistics(measured.samples), await bandStatistics(measured.extremes)]);
-  return histogramOf(await pickSamples(measured.samples, plan.output), request, statistics);
+  const samples = style
+    ? await convertToStyleType(measuredSamples.samples, style, renderer.metadata.dtype)
+    : measuredSamples.samples;
+  const statistics = widenStatistics([await bandStatistics(samples), await bandStatistics(measuredSamples.extremes)]);
+  return histogramOf(await pickSamples(samples, plan.output), request, statistics);
 }
 
 /** Interpretation and statistics of each band, by band number from 1. */
@@ -94,10 +94,10 @@ export async function readPixel(renderer: Renderer, request: PixelRequest): Prom
     return { value: value.map((sample) => convertSampleToStyleType(sample, style, metadata.dtype)), ...channelValues(channels) };
   }
   const raster = await renderer.readSamples(levelBox, appearance, signal);
-  const displayed = canBeShown({ ...metadata, bands: raster.bands })
+  const displayedRaster = canBeShown({ ...metadata, bands: raster.bands })
     ? raster
     : await renderer.renderBox(levelBox, await renderer.displayAppearance(request, frame, signal), signal);
-  return { value: Array.from(raster.data), ...channelValues([...displayed.data]) };
+  return { value: Array.from(raster.data), ...channelValues([...displayedRaster.data]) };
 }
 
 /** Converts a color value from 0 to 255 to the sample type that the style names. */
@@ -113,18 +113,18 @@ async function convertToStyleType(rasters: readonly Raster[], style: Style, sour
   const outputDtype = style.dtype === 'source' ? sourceDtype : style.dtype;
   const dtype = outputDtype === 'uint16' ? 'uint16' : outputDtype?.startsWith('float') ? 'float32' : 'uint8';
   if (dtype === 'uint8') return rasters;
-  const converted: Raster[] = [];
+  const convertedRasters: Raster[] = [];
   for (const raster of rasters) {
     const out = createRaster({ ...raster, dtype });
     await forEachRange(raster.data.length, 65_536, (from, to) => {
       for (let at = from; at < to; at += 1) out.data[at] = convertSampleToStyleType(raster.data[at]!, style, sourceDtype);
     });
-    converted.push(out);
+    convertedRasters.push(out);
   }
-  return converted;
+  return convertedRasters;
 }
 
-/** The display channels of a pixel by their names. */
+/** The displayed samples of a pixel, by the names of their channels. */
 function channelValues(samples: readonly number[]): PixelValue {
   const names = samples.length <= 2 ? (['l', 'a'] as const) : (['r', 'g', 'b', 'a'] as const);
   return Object.fromEntries(samples.map((sample, index) => [names[index], sample]));

@@ -7,11 +7,11 @@ import { resizeNearest } from '../render/pixels.js';
 export interface MeasuredSamples {
   /** The samples of the boxes from {@link selectBoxes}. */
   samples: readonly Raster[];
-  /** Further samples, which probably contain the smallest and the largest. Empty if `samples` are all samples of the region. */
+  /** Further samples, which probably include the smallest and the largest one. Empty if `samples` are all samples of the region. */
   extremes: readonly Raster[];
 }
 
-/** Maximum number of pixels that are read for statistics. Of a region with more pixels, only some tiles are read. */
+/** Maximum number of pixels that are read for statistics. If a region has more pixels, only some of its tiles are read. */
 const maxMeasuredPixels = 2 ** 22;
 
 /** Maximum number of samples that are read for statistics, over all bands. */
@@ -24,7 +24,7 @@ const minTiles = 4;
 const maxSearchedPixels = 2 ** 19;
 
 /** Number of samples that are processed between two checks of the time. */
-const samplesAtOnce = 65_536;
+const samplesPerCheck = 65_536;
 
 /** Maximum number of tiles that are read for the minimum of a band, and for its maximum. */
 const maxTilesPerExtreme = 3;
@@ -63,7 +63,9 @@ export function splitByTiles(shape: PyramidShape, region: Box): Box[] {
   );
 }
 
-/** The finest stored level, below full resolution, that is small enough to be searched for the extremes; `null` if there is none. */
+/**
+ * The finest stored level, except full resolution, that is small enough to be searched for the extremes; `null` if there is none.
+ */
 export function levelToSearch(shape: PyramidShape, populatedLevels: readonly number[], region: Box): number | null {
   const levels = populatedLevels.filter((level) => {
     const scale = levelScale(shape, level);
@@ -82,13 +84,13 @@ export function levelToSearch(shape: PyramidShape, populatedLevels: readonly num
 export async function findExtremeBoxes(shape: PyramidShape, region: Box, coarse: Raster, scale: number): Promise<Box[]> {
   const { firstColumn, firstRow, columns, rows } = tileRange(shape, region);
   const { data, width, height, bands } = coarse;
-  /** Column of tiles, counted from `firstColumn`, for each column of pixels of the coarser level. */
+  /** For each column of pixels of the coarser level: its column of tiles, counted from `firstColumn`. */
   const tileColumns = Uint32Array.from({ length: width }, (_, x) =>
     Math.min(columns - 1, Math.floor((region.left + x * scale) / shape.tileWidth) - firstColumn),
   );
   /** Indexes of tiles, counted row by row. */
   const extremeTiles = new Set<number>();
-  const rowsAtOnce = Math.max(1, Math.floor(samplesAtOnce / width));
+  const rowsAtOnce = Math.max(1, Math.floor(samplesPerCheck / width));
   for (let band = 0; band < bands && extremeTiles.size < maxExtremeTiles; band += 1) {
     const minByTile = new Float64Array(columns * rows).fill(Infinity);
     const maxByTile = new Float64Array(columns * rows).fill(-Infinity);
@@ -111,15 +113,15 @@ export async function findExtremeBoxes(shape: PyramidShape, region: Box, coarse:
     .map((tile) => tileBox(shape, region, firstColumn + (tile % columns), firstRow + Math.floor(tile / columns)));
 }
 
-/** Indexes of the {@link maxTilesPerExtreme} smallest values, the smallest first. With sign -1: of the largest, the largest first. */
+/** Indexes of the {@link maxTilesPerExtreme} smallest values, the smallest first. With sign -1, indexes of the largest values. */
 async function indexesOfSmallest(values: Float64Array, sign: 1 | -1): Promise<number[]> {
   const smallest: number[] = [];
   /** A value must be below this to be among the smallest. */
   let limit = Infinity;
-  await forEachRange(values.length, samplesAtOnce, (from, to) => {
+  await forEachRange(values.length, samplesPerCheck, (from, to) => {
     for (let index = from; index < to; index += 1) {
       const value = sign * values[index]!;
-      // Multiplied by the sign, the value of a tile without samples is Infinity. Neither Infinity nor NaN is below any limit.
+      // For a tile without samples, `value` is Infinity. Neither Infinity nor NaN is below a limit.
       if (!(value < limit) || value === -Infinity) continue;
       const rank = smallest.findIndex((other) => value < sign * values[other]!);
       smallest.splice(rank < 0 ? smallest.length : rank, 0, index);
@@ -152,7 +154,7 @@ function tileBox(shape: PyramidShape, region: Box, column: number, row: number):
 }
 
 /**
- * Picks evenly spaced pixels, as many as an image of this size has; all pixels if the size has more.
+ * Picks evenly spaced pixels, as many as an image of this size has. Returns all pixels if there are fewer.
  *
  * @param rasters samples of the boxes from {@link selectBoxes}.
  */
@@ -166,8 +168,8 @@ export async function pickSamples(rasters: readonly Raster[], size: Size): Promi
   const pickCount = size.width * size.height;
   if (!firstRaster || pickCount >= totalPixels) return rasters;
   const { bands } = firstRaster;
-  const picked = createRaster({ ...firstRaster, width: pickCount, height: 1 });
-  const out = bitsOf(picked.data);
+  const pickedPixels = createRaster({ ...firstRaster, width: pickCount, height: 1 });
+  const out = bitsOf(pickedPixels.data);
   let pixelsDone = 0;
   let picksDone = 0;
   for (const { data, width, height } of rasters) {
@@ -176,7 +178,7 @@ export async function pickSamples(rasters: readonly Raster[], size: Size): Promi
     const [firstPixel, firstPick] = [pixelsDone, picksDone];
     const endPixel = firstPixel + width * height;
     const endPick = Math.max(firstPick, Math.min(pickCount, Math.ceil((endPixel * pickCount) / totalPixels - 0.5)));
-    await forEachRange(endPick - firstPick, samplesAtOnce, (from, to) => {
+    await forEachRange(endPick - firstPick, samplesPerCheck, (from, to) => {
       for (let pick = firstPick + from; pick < firstPick + to; pick += 1) {
         const pixel = Math.min(endPixel - 1, Math.floor(((pick + 0.5) * totalPixels) / pickCount));
         const at = (pixel - firstPixel) * bands;
@@ -186,5 +188,5 @@ export async function pickSamples(rasters: readonly Raster[], size: Size): Promi
     pixelsDone = endPixel;
     picksDone = endPick;
   }
-  return [picked];
+  return [pickedPixels];
 }
