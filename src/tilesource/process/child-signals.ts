@@ -1,6 +1,7 @@
 /**
- * Ignores the signals that end processes, because the parent ends this process. A terminal (Ctrl-C) and systemd send signals to all
- * processes at once. If a child ended first, work that the parent hands back when it stops would look as if it had failed.
+ * Ignores the signals that end processes. A terminal (Ctrl-C) and systemd send these signals to all processes at once. If this
+ * process ended before its parent, the parent would count the work as failed, although it only returns the work to the queue when
+ * it stops. The parent ends this process itself.
  */
 export function leaveSignalsToParent(): void {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);

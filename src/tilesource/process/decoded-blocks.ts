@@ -4,8 +4,8 @@ import { isSliceOver, nextSlice } from '../../core/concurrency/slices.js';
 import { SharedWork } from './shared-work.js';
 
 /**
- * Cost of a cached block in addition to its samples. An entry takes some hundred bytes, and time to remove. Without this, files
- * with blocks of single pixels would fill the memory with tens of millions of entries.
+ * Bytes that a cached block counts in addition to its samples. An entry takes some hundred bytes of memory, and time to remove.
+ * Otherwise, files with blocks of single pixels would fill the memory with tens of millions of entries.
  */
 const bytesPerEntry = 2048;
 
@@ -16,8 +16,8 @@ interface CachedBlock {
 }
 
 /**
- * Caches decoded blocks, the parts in which files store their samples, because neighboring tiles need the same block. One cache is
- * shared by all files of a tile source, so that their total memory is bounded.
+ * Caches decoded blocks, because neighboring tiles need the same block. Blocks are the parts in which a file stores its samples.
+ * All files of a tile source share one cache, so that their total memory is bounded.
  */
 export class DecodedBlocks {
   readonly #blocks: LRUCache<string, CachedBlock>;
@@ -68,7 +68,8 @@ export class DecodedBlocks {
 /** The decoded blocks of one file. */
 export interface FileBlocks {
   /**
-   * Returns the block with this name. If it is not cached, it is decoded once for all simultaneous callers. They must not change it.
+   * Returns the block with this name. A block that is not cached is decoded once for all simultaneous callers. Callers must not
+   * change the block.
    *
    * @param decode gets a signal that is aborted when no caller is waiting.
    */

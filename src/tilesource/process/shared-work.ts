@@ -17,7 +17,7 @@ export class SharedWork<Result> {
    * Joins the work with this name, or starts it.
    *
    * @param work gets a signal that is aborted when no caller is waiting.
-   * @param signal if it is aborted, this caller gets its reason, while other callers keep waiting.
+   * @param signal when it is aborted, this caller stops waiting and gets the signal's reason. Other callers keep waiting.
    */
   async join(name: string, work: (signal: AbortSignal) => Promise<Result>, signal?: AbortSignal): Promise<Result> {
     signal?.throwIfAborted();
@@ -45,7 +45,7 @@ export class SharedWork<Result> {
         shared.isDone = true;
         this.#forget(name, shared);
       },
-      // The waiting callers get the error. If there are none left, it is ignored.
+      // The waiting callers get the error. If no caller is left, the error is ignored.
       () => this.#forget(name, shared),
     );
     return shared;

@@ -1,6 +1,6 @@
 /**
- * The reason of a libvips failure, in one line. libvips keeps one error text for the whole process, so the text of this failure may
- * have been lost to a simultaneous one.
+ * The reason of a libvips failure, in one line. libvips keeps one error text for the whole process, so a simultaneous failure may
+ * have overwritten the text of this failure.
  */
 export function vipsReason(error: unknown): string {
   const [firstLine = ''] = (error instanceof Error ? error.message : String(error)).split('\n');

@@ -5,23 +5,25 @@ import { hasAlpha } from '../render/pixels.js';
 
 /** Options for averaging samples. */
 export interface AverageOptions {
-  /** The part of the raster to reduce, in pixels of the raster; default all of it. Parts beyond the raster do not count. */
+  /**
+   * The part of the raster to reduce, in pixels of the raster. By default, the whole raster. Parts beyond the raster do not count.
+   */
   window?: Window;
-  /** The no-data sample of the file. It does not count in means. */
+  /** The sample that means "no data" in the file. It is left out of means. */
   nodata?: number | null;
-  /** A further no-data sample of each band, or `null`; default none. */
+  /** For each band, a further sample that means "no data", or `null`. */
   bandNodata?: readonly (number | null)[] | undefined;
   signal?: AbortSignal | undefined;
 }
 
 /**
- * Floats whose absolute value is at least this mean no value. Files often use the largest 32-bit float (3.40282…e38) for that, and
- * texts give only its first digits.
+ * Floats whose absolute value is at least this large mean "no data". Files often use the largest 32-bit float (3.40282…e38) for
+ * that, and files that state it as a text contain only its first digits.
  */
 export const largestFloat = 3.4e38;
 
-/** Number of samples that are added up before the time is checked. */
-const samplesAtOnce = 2 ** 18;
+/** Number of samples that are added up between two checks of the time. */
+const samplesPerCheck = 2 ** 18;
 
 /** Which pixels of the raster each pixel of the result covers, along one axis. */
 interface Spans {
@@ -36,8 +38,8 @@ interface Spans {
 }
 
 /**
- * The spans of a result of `outputLength` pixels, which covers `length` pixels from `start` on. The raster has `rasterLength` pixels
- * along this axis.
+ * The spans along one axis, on which the raster has `rasterLength` pixels. The result has `outputLength` pixels, which cover
+ * `length` pixels of the raster from `start` on.
  */
 function spansOf(rasterLength: number, start: number, length: number, outputLength: number): Spans {
   const ratio = length / outputLength;
@@ -59,23 +61,23 @@ function spansOf(rasterLength: number, start: number, length: number, outputLeng
     spans.firsts[index] = first;
     spans.counts[index] = Math.min(taps, end - first);
     for (let pixel = first; pixel < end; pixel += 1) {
-      const covered = Math.min(to, pixel + 1) - Math.max(from, pixel);
+      const coveredLength = Math.min(to, pixel + 1) - Math.max(from, pixel);
       // A pixel of the result that is entirely outside the raster repeats the border of the raster.
-      spans.weights[index * taps + pixel - first] = covered > 0 ? covered : 1;
+      spans.weights[index * taps + pixel - first] = coveredLength > 0 ? coveredLength : 1;
     }
   }
   return spans;
 }
 
 /**
- * Reduces samples of any type and number of bands by averaging: each new pixel is the mean of the pixels that it covers, weighted
+ * Reduces samples of any type and number of bands by averaging. Each new pixel is the mean of the pixels that it covers, weighted
  * by the covered area. Samples without a value are left out: no data, NaN, infinities, and the largest floats. If all covered
- * samples are without a value, the new pixel keeps the first of them. With two or four bands of whole numbers the last is alpha,
- * and colors are weighted by it. Means of whole numbers are rounded.
+ * samples are without a value, the new pixel gets the first of these samples. If there are two or four bands of whole numbers, the
+ * last band is alpha, and colors are weighted by it. Means of whole numbers are rounded.
  *
- * Averaging in steps gives the same as averaging at once, apart from rounding, as long as each step reduces by a whole number.
+ * Averaging in several steps gives the same result as averaging once, apart from rounding, if each step reduces by a whole number.
  *
- * @param size of the result, in pixels.
+ * @param size size of the result, in pixels.
  */
 export async function averageSamples<R extends Raster>(raster: R, size: Size, options: AverageOptions = {}): Promise<R> {
   const { window = { left: 0, top: 0, width: raster.width, height: raster.height }, signal } = options;
@@ -84,7 +86,7 @@ export async function averageSamples<R extends Raster>(raster: R, size: Size, op
   const columnSpans = spansOf(raster.width, window.left, window.width, size.width);
   const averageRows = createAverager(raster, columnSpans, options);
   const rowLength = size.width * raster.bands;
-  const rowsAtOnce = Math.max(1, Math.floor(samplesAtOnce / (rowSpans.taps * raster.width * raster.bands)));
+  const rowsAtOnce = Math.max(1, Math.floor(samplesPerCheck / (rowSpans.taps * raster.width * raster.bands)));
   const averages = new Float64Array(rowLength);
   await forEachRange(
     size.height,
@@ -107,16 +109,16 @@ type RowAverager = (firstRow: number, rowWeights: Float64Array, averages: Float6
 function createAverager(raster: Raster, columnSpans: Spans, { nodata = null, bandNodata = [] }: AverageOptions): RowAverager {
   const isFloat = raster.dtype.startsWith('float');
   const isTransparent = !isFloat && hasAlpha(raster) && !isOpaque(raster);
-  if (isFloat || nodata !== null || bandNodata.some((each) => each !== null)) {
+  if (isFloat || nodata !== null || bandNodata.some((sample) => sample !== null)) {
     const missingSamples = Array.from({ length: raster.bands }, (_, band) =>
-      [nodata, bandNodata[band] ?? null].map((each) => nodataSample(each, raster) ?? Number.NaN),
+      [nodata, bandNodata[band] ?? null].map((sample) => nodataSample(sample, raster) ?? Number.NaN),
     );
     return createNodataAverager(raster, columnSpans, { missingSamples, isTransparent });
   }
   return isTransparent ? createAlphaAverager(raster, columnSpans) : createPlainAverager(raster, columnSpans);
 }
 
-/** The no-data value as a sample of the type of the raster: floats are rounded to 32 bits. */
+/** The no-data value as a sample of the raster's type: for 32-bit floats, it is rounded to 32 bits. */
 function nodataSample(nodata: number | null, { dtype }: Raster): number | null {
   return nodata !== null && dtype === 'float32' ? Math.fround(nodata) : nodata;
 }
@@ -165,12 +167,12 @@ function createPlainAverager(raster: Raster, { firsts, counts, weights: columnWe
   };
 }
 
-/** Maximum number of rows that are added in one piece, so that sums fit into 16 bits. */
+/** Maximum number of rows whose sums fit into 16 bits. */
 const maxPackedRows = 256;
 
 /**
- * Returns a function that adds up rows of samples of 8 or 16 bits in words of 32 bits, which takes a fifth of the time. `null` for
- * other samples, and if rows do not begin at a word.
+ * Returns a function that adds up rows of 8-bit or 16-bit samples by adding words of 32 bits, which takes a fifth of the time.
+ * `null` for other samples, and if rows do not begin at a word.
  */
 function createPackedAdder({
   data,
@@ -209,7 +211,7 @@ interface PackedRows {
 /** Adds rows of samples of 8 bits, of which each word contains four. */
 function addBytes({ words, firstWord, wordsPerRow, rowCount, signBits }: PackedRows, sums: Float64Array): void {
   for (let column = 0; column < wordsPerRow; column += 1) {
-    // Each contains two sums: of the first and third, and of the second and fourth sample.
+    // Each variable contains two sums of 16 bits. `even`: of the first and third sample. `odd`: of the second and fourth sample.
     let even = 0;
     let odd = 0;
     for (let row = 0, at = firstWord + column; row < rowCount; row += 1, at += wordsPerRow) {
@@ -240,8 +242,8 @@ function addShorts({ words, firstWord, wordsPerRow, rowCount, signBits }: Packed
 }
 
 /**
- * Adds up weighted rows into `sums`. Each row is first copied to the doubles of `row`, because code that sees a single type of array
- * is compiled to faster code.
+ * Adds up weighted rows into `sums`. Each row is first copied to the doubles of `row`, because code that sees a single type of
+ * array is compiled to faster code.
  *
  * @returns the sum of the weights.
  */
@@ -311,7 +313,7 @@ function createAlphaAverager({ data, width, bands, dtype }: Raster, columnSpans:
 /**
  * Creates a function that averages only samples with a value, separately for each band.
  *
- * @param options `missingSamples`: for each band, two samples that mean no value; NaN if there is none. `isTransparent`: whether
+ * @param options `missingSamples` contains for each band two samples that mean "no value", or NaN. `isTransparent` says whether
  * colors are weighted by the last band, which is alpha and always has a value.
  */
 function createNodataAverager(
@@ -342,11 +344,11 @@ function createNodataAverager(
         weightSums[at]! += weight;
       }
       for (let band = 0; band < colorBands; band += 1) {
-        const [one = Number.NaN, other = Number.NaN] = missingSamples[band]!;
+        const [missing1 = Number.NaN, missing2 = Number.NaN] = missingSamples[band]!;
         for (let at = band, x = 0; at < stride; at += bands, x += 1) {
           const sample = row[at]!;
           // Both comparisons are false for NaN.
-          if (sample < largestFloat && sample > -largestFloat && sample !== one && sample !== other) {
+          if (sample < largestFloat && sample > -largestFloat && sample !== missing1 && sample !== missing2) {
             const colorWeight = weight * opacities[x]!;
             sums[at]! += sample * colorWeight;
             weightSums[at]! += colorWeight;
@@ -371,7 +373,7 @@ function createNodataAverager(
   };
 }
 
-/** Rounds a mean that is almost whole: pictures drop fractions, and would show 99.99999999999999 as 99 instead of 100. */
+/** Rounds a mean that is almost whole, because pictures drop fractions, and would show 99.99999999999999 as 99 instead of 100. */
 function removeRoundingError(mean: number): number {
   const whole = Math.round(mean);
   return Math.abs(mean - whole) < Math.abs(whole) * 1e-13 ? whole : mean;

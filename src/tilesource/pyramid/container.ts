@@ -17,14 +17,14 @@ export interface DirectoryPlan {
   subDirectories?: readonly DirectoryPlan[];
 }
 
-/** Maximum length in bytes of a classic TIFF, whose offsets have 32 bits; reduced by a margin. */
+/** Maximum length in bytes of a classic TIFF, whose offsets have 32 bits, minus a margin. */
 const maxClassicBytes = 2 ** 32 - 2 ** 26;
 const headerBytes = 16;
 const subIfdsTag = 330;
 
 /**
- * A little-endian TIFF that is written from front to back: first the data of tiles, at the end the directories. Only then is it
- * decided whether the file is a classic TIFF or a BigTIFF.
+ * A little-endian TIFF that is written from front to back: first the data of tiles, at the end the directories. The container
+ * decides only then whether the file becomes a classic TIFF or a BigTIFF.
  */
 export class TiffContainer {
   readonly #file: FileHandle;
@@ -38,9 +38,10 @@ export class TiffContainer {
   async append(bytes: Uint8Array): Promise<number> {
     const at = this.#end;
     this.#end += bytes.length;
-    let written = 0;
-    while (written < bytes.length) {
-      written += (await this.#file.write(bytes, written, bytes.length - written, at + written)).bytesWritten;
+    let writtenCount = 0;
+    while (writtenCount < bytes.length) {
+      const write = await this.#file.write(bytes, writtenCount, bytes.length - writtenCount, at + writtenCount);
+      writtenCount += write.bytesWritten;
     }
     return at;
   }
@@ -80,15 +81,15 @@ export class TiffContainer {
         subOffsets[index] = await this.#writeDirectory(subDirectory, 0, isBig);
       tags.push({ tag: subIfdsTag, value: { kind: 'offset', values: subOffsets } });
     }
-    const sorted = tags.toSorted((a, b) => a.tag - b.tag);
+    const sortedTags = tags.toSorted((a, b) => a.tag - b.tag);
     const entryBytes = isBig ? 20 : 12;
     const countBytes = isBig ? 8 : 2;
-    /** Maximum length of a value that is stored in its entry, and length of an offset. */
+    /** Maximum length of a value that is stored in its entry. An offset has the same length. */
     const inlineBytes = isBig ? 8 : 4;
-    const out = Buffer.alloc(countBytes + sorted.length * entryBytes + inlineBytes);
-    if (isBig) out.writeBigUInt64LE(BigInt(sorted.length), 0);
-    else out.writeUInt16LE(sorted.length, 0);
-    for (const [index, { tag, value }] of sorted.entries()) {
+    const out = Buffer.alloc(countBytes + sortedTags.length * entryBytes + inlineBytes);
+    if (isBig) out.writeBigUInt64LE(BigInt(sortedTags.length), 0);
+    else out.writeUInt16LE(sortedTags.length, 0);
+    for (const [index, { tag, value }] of sortedTags.entries()) {
       const { type, count, bytes } = encodeValue(value, isBig);
       const at = countBytes + index * entryBytes;
       out.writeUInt16LE(tag, at);
@@ -137,13 +138,13 @@ function encodeValue(value: Tag['value'], isBig: boolean): { type: number; count
     case 'offset': {
       if (!isBig) return { type: 4, count: value.values.length, bytes: Buffer.from(Uint32Array.from(value.values).buffer) };
       const bytes = Buffer.alloc(value.values.length * 8);
-      value.values.forEach((each, index) => bytes.writeBigUInt64LE(BigInt(each), index * 8));
+      value.values.forEach((offset, index) => bytes.writeBigUInt64LE(BigInt(offset), index * 8));
       return { type: 16, count: value.values.length, bytes };
     }
   }
 }
 
-/** A number as a rational of TIFF: numerator and denominator of 32 bits each, as precise as they allow. */
+/** Encodes a number as a rational of TIFF: a numerator and a denominator of 32 bits each, chosen for the best precision. */
 export function encodeRational(value: number): Buffer {
   const max = 2 ** 32 - 1;
   const denominator = value > 0 ? Math.max(1, Math.min(max, Math.floor(Math.min(max / value, 1e6 / Math.min(1, value))))) : 1;

@@ -15,7 +15,7 @@ export interface Level extends Size {
 /** Maximum number of bytes of uncompressed tiles that wait to be encoded and written. */
 const maxWaitingBytes = 2 ** 25;
 
-/** Creates a level of this size, before any of its tiles is written. */
+/** Creates a level of this size, without tiles. */
 export function createLevel({ width, height }: Size, tileSide: number): Level {
   const columns = Math.ceil(width / tileSide);
   const tileCount = columns * Math.ceil(height / tileSide);
@@ -30,7 +30,7 @@ export function halfSize({ width, height }: Size): Size {
 /**
  * A directory for each level, finest first, with the tags that all tiled TIFFs need.
  *
- * @param firstHalvings how many times the image was halved to get the first of these levels.
+ * @param firstHalvings how many times the image was halved to make the first of these levels.
  */
 export function levelDirectories(levels: readonly Level[], tileSide: number, firstHalvings = 0): DirectoryPlan[] {
   return levels.map(({ width, height, offsets, lengths }, index): DirectoryPlan => {

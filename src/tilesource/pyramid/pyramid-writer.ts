@@ -5,10 +5,11 @@ import type { DirectoryPlan, TiffContainer } from './container.js';
 import { halve } from './halve.js';
 import { halfSize, levelDirectories, createLevel, TileQueue, type Level } from './levels.js';
 
-/** The image from which a pyramid is made. `read` returns the samples of a rectangle. */
+/** The image from which a pyramid is made. */
 export interface BlockImage extends Size {
   bands: number;
   dtype: SampleType;
+  /** Returns the samples of a rectangle. */
   read(box: Box): Promise<Raster>;
 }
 
@@ -18,7 +19,9 @@ export interface PyramidOptions {
   tileSide: number;
   /** Side in pixels of the blocks that are read and halved: a multiple of twice the tile side. */
   blockSide: number;
-  /** Whether a reduced pixel is the first of four pixels instead of their mean, for labels and other values that must not be mixed. */
+  /**
+   * Whether a reduced pixel is the first of four pixels instead of their mean, for labels and other values that must not be mixed.
+   */
   nearest: boolean;
   /** The sample that stands for a missing value. It is left out of the mean. */
   nodata?: number | null;
@@ -33,12 +36,12 @@ export interface PyramidOptions {
 
 /**
  * Builds the levels of a pyramid block by block, and appends tiles to a file as they are made. A block is made from four blocks of
- * the next finer level, recursively from the coarsest level. So memory is bounded by the block size times the number of levels.
+ * the next finer level. The recursion begins at the coarsest level, so it needs only the memory of a few blocks per level.
  */
 export class PyramidWriter {
   readonly #image: BlockImage;
   readonly #options: PyramidOptions;
-  /** The levels by the number of halvings: first the image itself. */
+  /** The levels by the number of halvings. Index 0 is the image itself. */
   readonly #levels: Level[] = [];
   readonly #queue: TileQueue;
   #donePixels = 0;
@@ -57,7 +60,11 @@ export class PyramidWriter {
     }
   }
 
-  /** Writes the tiles of every level. @returns a directory for each level, finest first, with the tags that all tiled TIFFs need. */
+  /**
+   * Writes the tiles of every level.
+   *
+   * @returns a directory for each level, finest first, with the tags that all tiled TIFFs need.
+   */
   async write(): Promise<DirectoryPlan[]> {
     await this.#buildBlock(this.#levels.length - 1, 0, 0);
     await this.#queue.settle();
@@ -121,8 +128,9 @@ export class PyramidWriter {
 }
 
 /**
- * Columns (or rows) of the blocks of the next finer level from which a block is made: usually two. Halving an odd size drops the last
- * pixel. If that pixel alone is a block, the last coarser block gets it as a third child, so that its tile is still written.
+ * Columns (or rows) of the blocks of the next finer level from which a block is made: usually two. Halving an odd size drops the
+ * last pixel. If that pixel is a block of its own, it becomes the third child of the last coarser block, so that its tile is still
+ * written.
  */
 function childBlocks(block: number, levelSide: number, finerSide: number, blockSide: number): number[] {
   const isLast = block === Math.ceil(levelSide / blockSide) - 1;

@@ -8,7 +8,7 @@ import { hasAlpha, isPicture, grayToColor } from '../render/pixels.js';
 import { bitsOf, createRaster, sampleBytes, type Raster, type Samples, type SampleType } from '../raster.js';
 import { tagOf, type Tag } from './container.js';
 
-/** Compressions of tiles, and their codes in TIFF. */
+/** Codes in TIFF of the compressions of tiles. */
 const compressionCodes = {
   none: 1,
   lzw: 5,
@@ -19,7 +19,6 @@ const compressionCodes = {
   webp: 50_001,
 } as const;
 
-/** One of {@link compressionCodes}. */
 export type TileCompression = keyof typeof compressionCodes;
 
 /** Options for compressing tiles. */
@@ -39,12 +38,11 @@ const deflateBytes = promisify(deflate);
 const defaultDeflateEffort = 6;
 const defaultZstdEffort = 3;
 
-/** Whether the compression is lossy with these settings. */
 export function isLossy({ compression, quality }: Pick<TilePacking, 'compression' | 'quality'>): boolean {
   return compression === 'jpeg' || (compression === 'webp' && quality > 0);
 }
 
-/** Number of bands that tiles of an image with this many bands have in the file. */
+/** Number of bands in the tiles of a file, for an image with `bands` bands. */
 export function storedBandCount(bands: number, { compression }: Pick<TilePacking, 'compression'>): number {
   if (compression === 'jpeg') return bands <= 2 ? 1 : 3;
   if (compression === 'webp') return bands === 1 || bands === 3 || bands > 4 ? 3 : 4;

@@ -6,14 +6,14 @@ import { fullValue } from '../raster.js';
 const wholeNumberNames = ['sizeX', 'sizeY', 'tileWidth', 'tileHeight', 'levels', 'bandCount'] as const;
 
 /**
- * Checks the properties of an image that a source has opened. With impossible sizes, the search for tiles would be endless.
+ * Checks the properties of an image that a source has opened. With impossible sizes, loops over tiles would never end.
  *
  * @throws TileSourceError that names the fault, for the author of the source.
  */
 export function checkSource(name: string, source: TileSource): TileSource {
   const fault = imageFault(source);
   if (fault === null) return source;
-  // The fault is reported, even if closing fails too.
+  // If closing fails too, only the fault is reported.
   void (async () => source.close())().catch(() => {});
   throw new TileSourceError(`The tile source ${name} describes an impossible image: ${fault}`);
 }

@@ -2,7 +2,7 @@ import { priorities } from '../tile-source.js';
 
 const knownPriorities: ReadonlySet<unknown> = new Set(Object.values(priorities));
 
-/** The problem with the definition of a tile source, as a sentence for its author; `null` if it is correct. */
+/** The problem with the definition of a tile source, as a sentence for its author; `null` if the definition is correct. */
 export function definitionFault(source: unknown): string | null {
   if (typeof source !== 'object' || source === null) return `A tile source must be an object, not ${String(source)}.`;
   const { name, version, open, ignoredNames, readsFolder, mayHold, ...tables } = source as Record<string, unknown>;

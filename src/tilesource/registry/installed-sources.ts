@@ -4,7 +4,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { definitionFault } from './definition-fault.js';
 import type { TileSourceDefinition } from '../tile-source.js';
 
-/** The members of a package's `plugin.json` that are read. */
+/** The members of a package's `plugin.json` that {@link findTileSources} reads. */
 interface PluginDescription {
   extends?: unknown;
   tileSources?: unknown;
@@ -34,7 +34,7 @@ export async function findTileSources(
         const fault = definitionFault(source);
         if (fault !== null) throw new TypeError(fault);
         const definition = source as TileSourceDefinition;
-        // The nearest package of a name is the one that modules import.
+        // If several folders contain a package, modules import the nearest one, which comes first here.
         if (!sources.has(definition.name)) sources.set(definition.name, definition);
       }
     } catch (err) {
@@ -68,7 +68,7 @@ async function packagesAbove(startFolder: string): Promise<string[]> {
   }
 }
 
-/** Names in a folder, sorted; none if it does not exist. */
+/** The sorted names in a folder, without hidden ones. Empty if the folder does not exist. */
 async function listNames(folder: string): Promise<string[]> {
   try {
     return (await readdir(folder)).filter((name) => !name.startsWith('.')).toSorted();

@@ -6,10 +6,10 @@ const maxNamedFiles = 20;
 /**
  * The error for an image of several files, some of which are missing.
  *
- * @param what start of the message: `Files of the slide are missing`.
- * @param missing paths relative to the file that refers to them.
+ * @param messageStart the start of the message, such as `Files of the slide are missing`.
+ * @param missingPaths paths relative to the file that refers to the missing files.
  */
-export function missingPartsError(what: string, missing: readonly string[]): MissingPartsError {
-  const andMore = missing.length > maxNamedFiles ? ` and ${missing.length - maxNamedFiles} more` : '';
-  return new MissingPartsError(`${what}: ${missing.slice(0, maxNamedFiles).join(', ')}${andMore}.`, missing);
+export function missingPartsError(messageStart: string, missingPaths: readonly string[]): MissingPartsError {
+  const andMore = missingPaths.length > maxNamedFiles ? ` and ${missingPaths.length - maxNamedFiles} more` : '';
+  return new MissingPartsError(`${messageStart}: ${missingPaths.slice(0, maxNamedFiles).join(', ')}${andMore}.`, missingPaths);
 }

@@ -7,9 +7,9 @@ import { zarrThreadFunctions } from '../sources/zarr/zarr-thread-functions.js';
 
 /**
  * The functions that the tile sources of the package run in the decoding threads. This list is separate from the list of sources,
- * because a thread must not load everything that opens images.
+ * so that a thread does not load the code that opens images.
  *
- * @param libraries decoders that the threads load
+ * @param libraries decoders that the threads load.
  */
 export const ownThreadFunctions = (libraries: ZarrLibraries) => ({
   ...cziThreadFunctions,

@@ -10,7 +10,7 @@ import {
   type TileSourceDefinition,
 } from '../tile-source.js';
 
-/** Name and mime type of a file. They determine in which order sources try it. */
+/** Name and mime type of a file, which determine in which order sources try to open the file. */
 export type FileIdentity = Pick<SourceInput, 'name' | 'mimeType'>;
 
 /** An opened file and the source that reads it. */
@@ -20,7 +20,7 @@ export interface OpenedSource {
   source: TileSource;
 }
 
-/** A source as listed by GET large_image/sources. */
+/** A source as listed by `GET large_image/sources`. */
 export interface SourceListing {
   extensions: Record<string, number>;
   mimeTypes: Record<string, number>;
@@ -29,9 +29,12 @@ export interface SourceListing {
 
 /** Options of a registry. */
 export interface RegistryOptions {
-  /** Regular expression, ignoring case: files with such names are only tried by sources that list their extension, mime type or name. */
+  /**
+   * Regular expression, ignoring case. A file whose name matches is only tried by sources that list its extension, mime type or
+   * name.
+   */
   ignoredNames?: string;
-  /** For sources by their names: a regular expression, ignoring case, for the names of files that the source does not open. */
+  /** For sources, by name: a regular expression, ignoring case, that matches the names of files that the source does not open. */
   sourceIgnoredNames?: Readonly<Record<string, string>>;
   /** Logs sources that fail with unexpected errors. */
   logger?: { warn(fields: object, event: string): void };
@@ -41,13 +44,17 @@ export interface RegistryOptions {
 interface Candidate {
   definition: TileSourceDefinition;
   priority: Priority;
-  /** Whether the source has only its default priority, because it lists neither the extension, the mime type nor the name of the file. */
+  /**
+   * Whether the source lists neither the extension, the mime type nor the name of the file, so that its default priority applies.
+   */
   isFallback: boolean;
 }
 
 const defaultIgnoredNames = /(\.mrxs|\.vsi)$/i;
 
-/** Whether a configured expression matches a name. Takes time in proportion to the length of the name, whatever the expression is. */
+/**
+ * Whether a configured expression matches a name. For every expression, this takes time in proportion to the length of the name.
+ */
 function matchesName(name: string, expression: string): boolean {
   // The default expression is known to be harmless, and nearly every server uses it.
   if (expression === defaultIgnoredNames.source) return defaultIgnoredNames.test(name);
@@ -74,7 +81,7 @@ export class TileSourceRegistry {
     return this.#definitions.get(name);
   }
 
-  /** Sources whose images can be combined from other files of a folder, by name. */
+  /** Sources whose images can include other files of their folder, by name. */
   sourcesThatReadFolders(): ReadonlyMap<string, TileSourceDefinition> {
     return new Map([...this.#definitions].filter(([, { readsFolder }]) => readsFolder !== undefined));
   }
@@ -86,7 +93,7 @@ export class TileSourceRegistry {
     return reader.name;
   }
 
-  /** Whether a file that no source opens is an intact image that is only too large for them. */
+  /** Whether a file that no source opens is an intact image that is only too large for the sources. */
   async isOnlyTooLarge(input: SourceInput, temporaryDirectory: string): Promise<boolean> {
     for (const definition of this.#definitions.values()) {
       if (await definition.isOnlyTooLarge?.(input, temporaryDirectory)) return true;
@@ -94,18 +101,18 @@ export class TileSourceRegistry {
     return false;
   }
 
-  /** All sources, as GET large_image/sources answers. */
+  /** All sources, as in the response to `GET large_image/sources`. */
   list(): Record<string, SourceListing> {
-    const sorted = [...this.#definitions.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+    const definitions = [...this.#definitions.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
     return Object.fromEntries(
-      sorted.map(({ name, extensions, mimeTypes, version }) => [
+      definitions.map(({ name, extensions, mimeTypes, version }) => [
         name,
         { extensions: { ...extensions }, mimeTypes: { ...mimeTypes }, ...(version !== undefined && { version }) },
       ]),
     );
   }
 
-  /** Whether a source knows a file by its mime type, its complete name, or one of its last two extensions. */
+  /** Whether a source lists the file's mime type, its complete name, or one of its last two extensions. */
   knows(file: FileIdentity): boolean {
     const extensions = extensionsOf(file.name).slice(-2);
     const mimeType = plainMimeType(file.mimeType);
@@ -133,9 +140,9 @@ export class TileSourceRegistry {
   }
 
   /**
-   * Opens a file with the first source that can read it, or with the named one.
+   * Opens a file with the first source that can read it, or with the source named `sourceName`.
    *
-   * @throws TileSourceError that says what is wrong with the file; its cause says why each source refused it.
+   * @throws TileSourceError that says what is wrong with the file. Its cause says why each source refused the file.
    */
   async open(input: SourceInput, options: SourceOptions & { sourceName?: string } = {}): Promise<OpenedSource> {
     const { sourceName, ...sourceOptions } = options;
@@ -162,7 +169,7 @@ export class TileSourceRegistry {
         causes.push(this.#toTileSourceError(definition, input, error));
       }
     }
-    const missing = causes.flatMap((cause) => (cause instanceof MissingPartsError ? cause.missing : []));
+    const missingPaths = causes.flatMap((cause) => (cause instanceof MissingPartsError ? cause.missing : []));
     const clearestCause =
       causes.find((cause) => cause instanceof MissingPartsError) ??
       causes.find((cause) => !(cause instanceof OtherFormatError)) ??
@@ -170,7 +177,7 @@ export class TileSourceRegistry {
     const reason = clearestCause?.reason ?? 'It is in none of the supported formats.';
     const message = `${input.name} cannot be read. ${reason}`;
     const details = { cause: causes.length > 1 ? new AggregateError(causes) : causes[0], reason };
-    throw missing.length > 0 ? new MissingPartsError(message, missing, details) : new TileSourceError(message, details);
+    throw missingPaths.length > 0 ? new MissingPartsError(message, missingPaths, details) : new TileSourceError(message, details);
   }
 
   #ignores({ name, ignoredNames }: TileSourceDefinition, fileName: string): boolean {
@@ -187,10 +194,13 @@ export class TileSourceRegistry {
   }
 }
 
-/** Finds, among an error and its causes, one that only means that the file cannot be read at the moment; `null` if there is none. */
+/**
+ * Searches an error and its causes for an error that only means that the file cannot be read at the moment. Returns `null` if there
+ * is none.
+ */
 function findOutage(error: unknown): LargeImageError | null {
-  for (let each = error, depth = 0; each instanceof Error && depth < 8; each = each.cause, depth += 1) {
-    if (each instanceof LargeImageError && ['unavailable', 'busy', 'storage-full'].includes(each.code)) return each;
+  for (let cause = error, depth = 0; cause instanceof Error && depth < 8; cause = cause.cause, depth += 1) {
+    if (cause instanceof LargeImageError && ['unavailable', 'busy', 'storage-full'].includes(cause.code)) return cause;
   }
   return null;
 }
@@ -199,7 +209,7 @@ function isListed(table: Readonly<Record<string, Priority>>, key: string): boole
   return key !== 'default' && Object.hasOwn(table, key);
 }
 
-/** Extensions of a name, in lower case, without text after a blank: `a.ome.tif` has `ome` and `tif`. */
+/** Extensions of a name, in lower case, without the text after a blank: for `a.ome.tif`, `ome` and `tif`. */
 function extensionsOf(name: string): string[] {
   return name
     .split('.')
@@ -217,7 +227,7 @@ function plainMimeType(mimeType: string | undefined): string | undefined {
   return mimeType?.split(';')[0]?.trim().toLowerCase();
 }
 
-/** Determines the priority of a source for a file: the lowest number of all that match. */
+/** Determines the priority of a source for a file: the lowest number of all matching entries. */
 function rateSource(definition: TileSourceDefinition, file: FileIdentity): Candidate {
   const matchingPriorities: Priority[] = [];
   for (const extension of extensionsOf(file.name)) {
@@ -231,6 +241,6 @@ function rateSource(definition: TileSourceDefinition, file: FileIdentity): Candi
   const priorityOfName = definition.fileNames?.[baseName(file.name)];
   if (priorityOfName !== undefined) matchingPriorities.push(priorityOfName);
   const { default: defaultPriority } = definition.extensions;
-  const priority = matchingPriorities.reduce((lowest, each) => (each < lowest ? each : lowest), defaultPriority);
+  const priority = matchingPriorities.reduce((lowest, entry) => (entry < lowest ? entry : lowest), defaultPriority);
   return { definition, priority, isFallback: matchingPriorities.length === 0 };
 }
