@@ -6,22 +6,22 @@ export interface Appearance {
   /** `null` for no style. */
   style: Style | null;
   correctsColors: boolean;
-  /** Whether the caller does not need alpha. A picture that is opaque everywhere can then be returned without it. */
+  /** Whether a picture that is opaque everywhere may be returned without its alpha band. */
   mayDropAlpha?: boolean;
 }
 
-/** Samples as returned by the source. */
+/** Shows samples as the source returns them. */
 export const asStored: Appearance = { style: null, correctsColors: false };
 
-/** Whether colors represent values, so that mixing pixels before coloring would show values that the image does not contain. */
+/** Whether pixels must not be mixed before they get their colors, because mixed values would get the colors of other values. */
 export function forbidsMixing(style: Style | null): boolean {
   if (style === null) return false;
   return style.bands.some(({ discrete }) => discrete) || style.functions.some(({ name }) => name === 'maskPixelValues');
 }
 
 /**
- * The color of transparent pixels, for encodings without alpha. Bands of a style are added to black, so pixels without a value are
- * black; pictures with alpha are made for white paper.
+ * The color of transparent pixels, for encodings without alpha. A style with bands adds colors to black, so its transparent pixels
+ * become black. In other pictures they become white.
  */
 export function backgroundOf({ style }: Appearance): Rgba {
   const isMixed = style !== null && style.bands.length > 0 && !style.functions.some(({ name }) => name === 'maskPixelValues');

@@ -12,18 +12,19 @@ import { createRaster, sampleBytes, type Raster } from '../raster.js';
 import type { RasterCache } from '../requests.js';
 import { decodeMosaic, openMosaic, type StoredMosaic } from './stored-mosaic.js';
 
-/** Maximum mosaic, in bytes of samples, from which a tile of a missing level is made in one step. */
+/** Maximum size, in bytes of samples, of the mosaic from which a tile of a missing level is made in one step. */
 const maxMosaicBytes = 2 ** 26;
 
 /** Maximum number of stored tiles, or parts of them, in one picture. Reading this many takes a minute. */
 const maxStoredTiles = 2 ** 18;
 
-/** Minimum number of stored tiles that are worth decoding together, and their maximum total size in bytes. */
+/** Fewer stored tiles than this are not worth decoding together. */
 const minMosaicTiles = 4;
+/** Maximum total size, in bytes, of stored tiles that are decoded together. */
 const maxEncodedBytes = 2 ** 28;
 /**
- * Number of stored tiles that are read at the same time. They are small and not decoded, and each read waits for a turn of the
- * event loop.
+ * Maximum number of stored tiles that are read at the same time. They are small and not decoded, and each read waits for a turn of
+ * the event loop.
  */
 const maxStoredReads = 32;
 
@@ -32,7 +33,7 @@ const maxCorruptTiles = 1000;
 
 /** Bytes of composed tiles that are cached per image if the caller has no cache. */
 const defaultCacheBytes = 2 ** 24;
-/** Per-entry overhead, so that tiny tiles cannot fill the cache with millions of entries. */
+/** Bytes that each cached tile counts in addition, so that tiny tiles cannot fill the cache with millions of entries. */
 const bytesPerEntry = 1024;
 
 /** A small cache for one image, which is enough for neighboring tiles of missing levels to share their work. */
@@ -44,17 +45,18 @@ export function createRasterCache(maxBytes = defaultCacheBytes): RasterCache {
   return { get: (key) => cache.get(key), set: (key, raster) => void cache.set(key, raster) };
 }
 
-/** A rectangle of a level, in its pixels, of one frame. */
+/** A rectangle of one frame at one level. */
 export interface LevelBox {
-  /** Can be negative for levels coarser than the coarsest level; each halves the size again. */
+  /** Negative levels are coarser than level 0; each halves the size again. */
   level: number;
   frame: number;
+  /** In pixels of the level. */
   box: Box;
   /** Whether pixels of levels that the file does not contain are picked instead of averaged. */
   nearest?: boolean;
   /** For each band, the sample that means no value in the picture: see {@link AverageOptions}. */
   bandNodata?: readonly (number | null)[];
-  /** Collects the corrupt tiles, which are left empty. Without it, reading fails at the first corrupt tile. */
+  /** Collects the corrupt tiles, which are left empty. Without this collection, reading fails at the first corrupt tile. */
   corrupt?: CorruptTiles | undefined;
 }
 
@@ -78,12 +80,12 @@ export class TileReader {
     this.#readQueue = new WorkQueue({ name: 'tiles', running: this.#concurrency * 2 });
   }
 
-  /** The corrupt tiles found so far; if there are many, only the first. */
+  /** The corrupt tiles found so far; if there are many, only the first ones. */
   get corruptTiles(): readonly CorruptTileError[] {
     return [...this.#corrupt.values()];
   }
 
-  /** The content of a tile; partial pixels at the border count as whole ones. The address has been checked. */
+  /** Reads the content of a tile; partial pixels at the border count as whole ones. The caller has checked the address. */
   async readTile(address: TileRequest, signal?: AbortSignal): Promise<Raster> {
     const { level, frame, x, y, nearest = false, bandNodata, corrupt } = address;
     if (this.#source.populatedLevels.includes(level)) {
@@ -93,30 +95,30 @@ export class TileReader {
     const cached = this.#cache.get(key);
     corrupt?.addIntact(cached ? 1 : 0);
     if (cached) return cached;
-    const before = corrupt?.encounters;
+    const encountersBefore = corrupt?.encounters;
     const tile = await this.#compose(address, signal);
-    // Other callers may not want holes. The count also grows if another tile of the picture found a corrupt tile while this one
-    // was made.
-    if (before === corrupt?.encounters) this.#cache.set(key, tile);
+    // A tile with holes is not cached, because other callers may not want holes. The count also grows if another tile of the
+    // picture was found to be corrupt in the meantime; then this tile is not cached either.
+    if (encountersBefore === corrupt?.encounters) this.#cache.set(key, tile);
     return tile;
   }
 
-  /** A rectangle of a level, in its pixels; it must be inside the level. */
+  /** Reads a rectangle of a level. The rectangle must be inside the level. */
   async readBox(where: LevelBox, signal?: AbortSignal): Promise<Raster> {
     const { box } = where;
     const { tileWidth, tileHeight, bandCount, dtype } = this.#source.metadata;
     const { tiles, boxInMosaic } = this.#tilesOf(where);
-    const [first] = tiles;
-    if (first !== undefined && tiles.length === 1) {
-      const tile = await this.readTile(first, signal);
+    const [firstTile] = tiles;
+    if (firstTile !== undefined && tiles.length === 1) {
+      const tile = await this.readTile(firstTile, signal);
       if (boxInMosaic.left === 0 && boxInMosaic.top === 0) return crop(tile, box);
       const part = createRaster({ ...tile, width: box.width, height: box.height });
       blit(part, tile, { left: -boxInMosaic.left, top: -boxInMosaic.top });
       return part;
     }
-    const stored = tiles.length >= minMosaicTiles ? await this.#readMosaic(where, signal) : null;
-    const target = stored?.raster ?? createRaster({ width: box.width, height: box.height, bands: bandCount, dtype });
-    await mapConcurrently(stored?.missing ?? tiles, this.#concurrency, async (tile) => {
+    const mosaic = tiles.length >= minMosaicTiles ? await this.#readMosaic(where, signal) : null;
+    const target = mosaic?.raster ?? createRaster({ width: box.width, height: box.height, bands: bandCount, dtype });
+    await mapConcurrently(mosaic?.missingTiles ?? tiles, this.#concurrency, async (tile) => {
       signal?.throwIfAborted();
       const raster = await this.readTile(tile, signal);
       blit(target, raster, { left: tile.x * tileWidth - box.left, top: tile.y * tileHeight - box.top });
@@ -125,8 +127,8 @@ export class TileReader {
   }
 
   /**
-   * A rectangle of a level, undecoded, if the file contains all of it as JPEG tiles; otherwise `null`. A corrupt tile is noticed
-   * when the picture is used; reading the box then tells which one.
+   * Opens a rectangle of a level without decoding it, if the file contains the whole rectangle as JPEG tiles; otherwise `null`. A
+   * corrupt tile is only noticed when the picture is used. Then {@link readBox} tells which tile is corrupt.
    */
   async openBox(where: LevelBox, signal?: AbortSignal): Promise<OpenedPicture | null> {
     const mosaic = await this.#storedMosaic(where, signal);
@@ -159,25 +161,25 @@ export class TileReader {
     return { tiles, columns: last.x - first.x + 1, boxInMosaic };
   }
 
-  /** @throws TileSourceError if making this many tiles of a level would take too many stored tiles. */
+  /** @throws TileSourceError if making this many tiles of a level would need too many stored tiles. */
   #checkTileCount({ columns, rows }: { columns: number; rows: number }, level: number): void {
     const { metadata, populatedLevels, partsPerTile = 1 } = this.#source;
-    const stored = populatedLevels.find((candidate) => candidate >= level) ?? level;
-    const grid = tileGrid(metadata, stored);
-    const tilesAlong = 2 ** (stored - level);
+    const storedLevel = populatedLevels.find((candidate) => candidate >= level) ?? level;
+    const grid = tileGrid(metadata, storedLevel);
+    const tilesAlong = 2 ** (storedLevel - level);
     const count = Math.min(grid.columns, columns * tilesAlong) * Math.min(grid.rows, rows * tilesAlong);
     if (count * partsPerTile <= maxStoredTiles) return;
-    const parts = partsPerTile > 1 ? `, each of ${partsPerTile} parts,` : '';
+    const partsText = partsPerTile > 1 ? `, each of ${partsPerTile} parts,` : '';
     throw new TileSourceError(
-      `This picture would need ${count} stored tiles of ${metadata.tileWidth} by ${metadata.tileHeight} pixels${parts || ','} and the image has no smaller versions. Convert the image first.`,
+      `This picture would need ${count} stored tiles of ${metadata.tileWidth} by ${metadata.tileHeight} pixels${partsText || ','} and the image has no smaller versions. Convert the image first.`,
     );
   }
 
-  /** Decodes, together, the tiles that the file stores as JPEG; `missing` are the other tiles. */
+  /** Decodes together the tiles that the file stores as JPEG. `missingTiles` are the other tiles. */
   async #readMosaic(
     where: LevelBox,
     signal: AbortSignal | undefined,
-  ): Promise<{ raster: Raster; missing: TileAddress[] } | null> {
+  ): Promise<{ raster: Raster; missingTiles: TileAddress[] } | null> {
     const mosaic = await this.#storedMosaic(where, signal);
     if (mosaic === null) return null;
     const { tiles, boxInMosaic } = this.#tilesOf(where);
@@ -187,41 +189,42 @@ export class TileReader {
     try {
       const raster = await decodeMosaic(mosaic, { ...boxInMosaic, width, height }, signal);
       if (raster === null) return null;
-      const missing = tiles.filter((_, index) => mosaic.tiles[index] === null);
-      where.corrupt?.addIntact(tiles.length - missing.length);
-      return { raster: fitBorder(raster, where.box), missing };
+      const missingTiles = tiles.filter((_, index) => mosaic.tiles[index] === null);
+      where.corrupt?.addIntact(tiles.length - missingTiles.length);
+      return { raster: fitBorder(raster, where.box), missingTiles };
     } catch {
       signal?.throwIfAborted();
-      // A tile is corrupt. Reading them one by one tells which one, and what is wrong with it.
+      // A tile is corrupt. When the caller reads the tiles one by one, it finds out which tile is corrupt, and why.
       return null;
     }
   }
 
-  /** The JPEG tiles of a box, undecoded; `null` if the first tile is not a JPEG, or if all of them together are too large. */
+  /** Reads the JPEG tiles of a box, undecoded. `null` if the first tile is not a JPEG, or if all tiles together are too large. */
   async #storedMosaic(where: LevelBox, signal: AbortSignal | undefined): Promise<StoredMosaic | null> {
     const { metadata, populatedLevels } = this.#source;
     const isBytes = metadata.dtype === 'uint8' && metadata.white === undefined;
     if (!this.#source.readStoredTile || !isBytes || !populatedLevels.includes(where.level)) return null;
     const { tiles, columns } = this.#tilesOf(where);
     const [first, ...others] = tiles;
-    const probe = first && (await this.#storedJpeg(first, signal));
-    if (!probe) return null;
-    const stored = [probe, ...(await mapConcurrently(others, maxStoredReads, (tile) => this.#storedJpeg(tile, signal)))];
-    if (stored.reduce((sum, picture) => sum + (picture?.bytes.length ?? 0), 0) > maxEncodedBytes) return null;
-    const tile = { width: metadata.tileWidth, height: metadata.tileHeight };
+    const firstPicture = first && (await this.#storedJpeg(first, signal));
+    if (!firstPicture) return null;
+    const otherPictures = await mapConcurrently(others, maxStoredReads, (tile) => this.#storedJpeg(tile, signal));
+    const pictures = [firstPicture, ...otherPictures];
+    if (pictures.reduce((sum, picture) => sum + (picture?.bytes.length ?? 0), 0) > maxEncodedBytes) return null;
+    const tileSize = { width: metadata.tileWidth, height: metadata.tileHeight };
     return {
-      tiles: stored.map((picture) => picture?.bytes ?? null),
+      tiles: pictures.map((picture) => picture?.bytes ?? null),
       columns,
-      tile,
+      tile: tileSize,
       bands: metadata.bandCount,
-      shown: shownPart(stored, columns, tile),
+      shown: shownPart(pictures, columns, tileSize),
     };
   }
 
   async #storedJpeg(address: TileAddress, signal: AbortSignal | undefined): Promise<EncodedImage | null> {
     const options = { partial: true, ...(signal && { signal }) };
-    const stored = await this.#storedReadQueue.run(async () => this.#source.readStoredTile?.(address, options), { signal });
-    return stored?.encoding === 'JPEG' ? stored : null;
+    const storedTile = await this.#storedReadQueue.run(async () => this.#source.readStoredTile?.(address, options), { signal });
+    return storedTile?.encoding === 'JPEG' ? storedTile : null;
   }
 
   async #readStored(
@@ -231,8 +234,8 @@ export class TileReader {
     const { metadata } = this.#source;
     const content = tileContent(metadata, address);
     // Other tiles of the picture may be read at the same time, so this tile collects its corrupt parts separately.
-    const parts = corrupt && new CorruptTiles();
-    const options = { ...(signal && { signal }), ...(nearest && { nearest }), ...(parts && { corrupt: parts }) };
+    const corruptParts = corrupt && new CorruptTiles();
+    const options = { ...(signal && { signal }), ...(nearest && { nearest }), ...(corruptParts && { corrupt: corruptParts }) };
     const read = () => this.#source.readTile(address, options);
     let raster: Raster;
     try {
@@ -246,11 +249,11 @@ export class TileReader {
       corrupt.add(error, partOfTile(metadata, address));
       return createRaster({ ...content, bands: metadata.bandCount, dtype: metadata.dtype });
     }
-    if (parts?.count) {
-      this.#rememberCorrupt(parts.keyedErrors);
-      corrupt?.merge(parts);
+    if (corruptParts?.count) {
+      this.#rememberCorrupt(corruptParts.keyedErrors);
+      corrupt?.merge(corruptParts);
     } else corrupt?.addIntact();
-    // Files round the sizes of their levels up or down; here a partial pixel is always a whole one.
+    // Files round the sizes of their levels up or down. Here, a partial pixel always counts as a whole pixel.
     return fitBorder(raster, content);
   }
 
@@ -275,7 +278,7 @@ export class TileReader {
     return averageSamples(mosaic, content, { window, nodata: metadata.nodata ?? null, bandNodata, signal });
   }
 
-  /** The finer level, and the rectangle of it, from which a tile is made in one step. */
+  /** The finer level, and the rectangle of that level, from which a tile is made in one step. */
   #mosaicOf(address: TileAddress): { level: number; box: Box } {
     const { metadata, populatedLevels } = this.#source;
     const { tileWidth, tileHeight, bandCount, dtype } = metadata;
@@ -331,11 +334,11 @@ async function copyEveryNth(target: Raster, tile: Raster, at: { left: number; to
   blit(target, await decimate(part, step), { left: (at.left + skipX) / step, top: (at.top + skipY) / step });
 }
 
-/** The part of a mosaic of stored tiles that shows the image. Files may end a pixel before the level does. */
-function shownPart(stored: readonly (EncodedImage | null)[], columns: number, tile: Size): Size {
-  const rows = stored.length / columns;
+/** The part of a mosaic of stored tiles that shows the image. The stored level may end a pixel before the level does. */
+function shownPart(pictures: readonly (EncodedImage | null)[], columns: number, tile: Size): Size {
+  const rows = pictures.length / columns;
   const shown = { width: columns * tile.width, height: rows * tile.height };
-  for (const [index, picture] of stored.entries()) {
+  for (const [index, picture] of pictures.entries()) {
     if (!picture?.content) continue;
     const { width, height } = picture.content;
     const [column, row] = [index % columns, Math.floor(index / columns)];

@@ -4,8 +4,8 @@ import { automaticShare, channelColors, usualColor } from '../style/usual-colors
 import type { ImageMetadata } from '../tile-source.js';
 
 /**
- * The frame and style that show an image with several channels as a mixture of the first channels, at the middle z plane. An image
- * without channels gets no style.
+ * The frame and style that show an image with several channels as a mixture of its first channels, at the middle z plane. An image
+ * without several channels gets no style.
  */
 export function compositeRequest({ frames = [], channels, bandCount }: ImageMetadata): RequestOf<'frame' | 'style'> {
   const depth = axisLength(frames, 'Z');
@@ -13,9 +13,9 @@ export function compositeRequest({ frames = [], channels, bandCount }: ImageMeta
     Object.entries(axes).every(([axis, at]) => at === (axis === 'Z' ? (depth - 1) >> 1 : 0)),
   );
   const frame = middleFrame > 0 ? { frame: middleFrame } : {};
-  const count = axisLength(frames, 'C');
-  if (count < 2 || bandCount > 2) return frame;
-  const bands = Array.from({ length: Math.min(count, channelColors.length) }, (_, channel) => {
+  const channelCount = axisLength(frames, 'C');
+  if (channelCount < 2 || bandCount > 2) return frame;
+  const bands = Array.from({ length: Math.min(channelCount, channelColors.length) }, (_, channel) => {
     const framedelta = frames.findIndex(({ axes }) =>
       Object.entries(axes).every(([axis, at]) => at === (axis === 'C' ? channel : 0)),
     );

@@ -12,16 +12,16 @@ interface Part {
   contains?: (x: number, y: number) => boolean;
 }
 
-/** Corrupt tiles of a picture. They are collected while the picture is read, and drawn as holes at the end. */
+/** Collects the corrupt tiles of a picture while the picture is read, and draws them as holes at the end. */
 export class CorruptTiles {
-  readonly #found = new Map<string, { error: CorruptTileError; parts: Part[] }>();
+  readonly #tileByKey = new Map<string, { error: CorruptTileError; parts: Part[] }>();
   /** Number of intact tiles that were read. */
   #intactCount = 0;
-  /** How often corrupt tiles were found, counting repeated finds of the same tile. */
+  /** How often a corrupt tile was found. A tile that was found twice counts twice. */
   #encounters = 0;
 
   get count(): number {
-    return this.#found.size;
+    return this.#tileByKey.size;
   }
 
   get encounters(): number {
@@ -29,24 +29,24 @@ export class CorruptTiles {
   }
 
   get errors(): CorruptTileError[] {
-    return [...this.#found.values()].map(({ error }) => error);
+    return [...this.#tileByKey.values()].map(({ error }) => error);
   }
 
-  /** The errors with their keys. The same part has the same key in every picture. */
+  /** The errors with their keys. A part of the image has the same key in every picture. */
   get keyedErrors(): [string, CorruptTileError][] {
-    return [...this.#found].map(([key, { error }]) => [key, error]);
+    return [...this.#tileByKey].map(([key, { error }]) => [key, error]);
   }
 
   /**
    * Adds a corrupt tile.
    *
-   * @param part where it is in the image.
+   * @param part the part of the image that the tile shows.
    * @param key identifies the part; by default, the {@link tileKey} of the tile.
    */
   add(error: CorruptTileError, part: Part, key = tileKey(error.tile)): void {
     this.#encounters += 1;
-    const existing = this.#found.get(key);
-    if (existing === undefined) this.#found.set(key, { error, parts: [part] });
+    const existing = this.#tileByKey.get(key);
+    if (existing === undefined) this.#tileByKey.set(key, { error, parts: [part] });
     else existing.parts.push(part);
   }
 
@@ -58,41 +58,41 @@ export class CorruptTiles {
   merge(other: CorruptTiles): void {
     this.#intactCount += other.#intactCount;
     this.#encounters += other.#encounters;
-    for (const [key, { error, parts }] of other.#found) {
-      const existing = this.#found.get(key);
-      if (existing === undefined) this.#found.set(key, { error, parts: [...parts] });
+    for (const [key, { error, parts }] of other.#tileByKey) {
+      const existing = this.#tileByKey.get(key);
+      if (existing === undefined) this.#tileByKey.set(key, { error, parts: [...parts] });
       else existing.parts.push(...parts);
     }
   }
 
   /**
-   * Adds the corrupt tiles of another image that was drawn into a part of this one.
+   * Adds the corrupt tiles of another image that was drawn into a part of this image.
    *
-   * @param drawn `box`: the part of this image; `toOther`: maps points of this image to points of the other image; `name`: the
-   * other image's name.
+   * @param drawn `box` is the part of this image, `toOther` maps points of this image to points of the other image, and `name` is
+   * the name of the other image.
    */
   mergeOther(
     other: CorruptTiles,
     drawn: { box: Window; toOther: (x: number, y: number) => readonly (readonly [number, number])[]; name?: string },
   ): void {
     const areas: Part[] = [];
-    const visible = visibleBoxes(drawn.box, drawn.toOther);
-    for (const [key, { error, parts }] of other.#found) {
-      if (!parts.some(({ box }) => visible.some((each) => overlap(box, each)))) continue;
+    const boxesInOther = visibleBoxes(drawn.box, drawn.toOther);
+    for (const [key, { error, parts }] of other.#tileByKey) {
+      if (!parts.some(({ box }) => boxesInOther.some((boxInOther) => overlap(box, boxInOther)))) continue;
       const contains = (x: number, y: number) => drawn.toOther(x, y).some(([u, v]) => parts.some((part) => isIn(part, u, v)));
       const reason = `The source ${drawn.name} of the image cannot be read: ${error.reason}`;
       const namedError = drawn.name === undefined ? error : new CorruptTileError(error.tile, new TileSourceError(reason));
       areas.push({ box: drawn.box, contains });
       this.add(namedError, { box: drawn.box, contains }, `${drawn.name ?? ''}:${key}`);
     }
-    // More of the other image is read than is shown, so its intact tiles may not be visible.
+    // A larger part of the other image is read than is shown, so its intact tiles may be invisible.
     if (areas.length === 0) this.#intactCount += other.#intactCount;
     else if (samplePoints(drawn.box).some(([x, y]) => !areas.some((area) => isIn(area, x, y)))) this.#intactCount += 1;
   }
 
-  /** The parts of a rectangle that no hole touches, relative to its corner. All are in pixels of full resolution. */
+  /** The parts of a rectangle that no hole touches, relative to the corner of the rectangle, in pixels of full resolution. */
   intactBoxes({ left, top, width, height }: Box): Box[] {
-    const holes = [...this.#found.values()]
+    const holes = [...this.#tileByKey.values()]
       .flatMap(({ parts }) => parts.map(({ box }) => box))
       .map((box) => ({
         left: Math.max(0, Math.floor(box.left - left)),
@@ -106,13 +106,13 @@ export class CorruptTiles {
     const boxes: Box[] = [];
     for (const [at, from] of edges.slice(0, -1).entries()) {
       const rows = edges[at + 1]! - from;
-      let next = 0;
+      let nextLeft = 0;
       for (const hole of holes) {
         if (hole.top > from || hole.bottom <= from) continue;
-        if (hole.left > next) boxes.push({ left: next, top: from, width: hole.left - next, height: rows });
-        next = Math.max(next, hole.right);
+        if (hole.left > nextLeft) boxes.push({ left: nextLeft, top: from, width: hole.left - nextLeft, height: rows });
+        nextLeft = Math.max(nextLeft, hole.right);
       }
-      if (next < width) boxes.push({ left: next, top: from, width: width - next, height: rows });
+      if (nextLeft < width) boxes.push({ left: nextLeft, top: from, width: width - nextLeft, height: rows });
     }
     return boxes;
   }
@@ -124,23 +124,23 @@ export class CorruptTiles {
   }
 
   /**
-   * Draws the holes, in place: opaque and hatched, so that nobody mistakes them for a part of the image.
+   * Draws the holes into the picture. Holes are opaque and hatched, so that nobody mistakes them for a part of the image.
    *
-   * @param shown the area of the picture, in pixels of full resolution.
+   * @param shownArea the area of the image that the picture shows, in pixels of full resolution.
    */
-  async drawHoles(picture: Picture, shown: Window): Promise<void> {
-    const across = picture.width / shown.width;
-    const down = picture.height / shown.height;
+  async drawHoles(picture: Picture, shownArea: Window): Promise<void> {
+    const across = picture.width / shownArea.width;
+    const down = picture.height / shownArea.height;
     const pixelRange = (from: number, length: number, ratio: number, limit: number): [number, number] => {
       const start = Math.max(0, Math.floor(from * ratio));
       return [start, Math.min(limit, Math.max(start + 1, Math.ceil((from + length) * ratio)))];
     };
-    for (const { parts } of this.#found.values()) {
+    for (const { parts } of this.#tileByKey.values()) {
       for (const { box, contains } of parts) {
-        const [left, right] = pixelRange(box.left - shown.left, box.width, across, picture.width);
-        const [top, bottom] = pixelRange(box.top - shown.top, box.height, down, picture.height);
+        const [left, right] = pixelRange(box.left - shownArea.left, box.width, across, picture.width);
+        const [top, bottom] = pixelRange(box.top - shownArea.top, box.height, down, picture.height);
         const isHole =
-          contains && ((x: number, y: number) => contains(shown.left + (x + 0.5) / across, shown.top + (y + 0.5) / down));
+          contains && ((x: number, y: number) => contains(shownArea.left + (x + 0.5) / across, shownArea.top + (y + 0.5) / down));
         await hatch(picture, { left, top, width: right - left, height: bottom - top }, isHole);
       }
     }
@@ -156,7 +156,7 @@ function samplePoints({ left, top, width, height }: Window): [number, number][] 
   ]);
 }
 
-/** The rectangles of another image that a part of this one may show. */
+/** The rectangles of another image that a part of this image may show. */
 function visibleBoxes(
   { left, top, width, height }: Window,
   toOther: (x: number, y: number) => readonly (readonly [number, number])[],
@@ -167,18 +167,18 @@ function visibleBoxes(
     const [column, row] = [at % (steps + 1), Math.floor(at / (steps + 1))];
     for (const [pointIndex, [x, y]] of toOther(left + (column / steps) * width, top + (row / steps) * height).entries()) {
       if (!Number.isFinite(x) || !Number.isFinite(y)) continue;
-      const each = (ranges[pointIndex] ??= { xs: [], ys: [] });
-      each.xs.push(x);
-      each.ys.push(y);
+      const range = (ranges[pointIndex] ??= { xs: [], ys: [] });
+      range.xs.push(x);
+      range.ys.push(y);
     }
   }
-  // `toOther` returns its points in the same order each time. Those outside the other image are not finite, so an entry can be
-  // missing.
+  // `toOther` returns its points in the same order each time. Points that the other image does not have are not finite, so an entry
+  // of `ranges` can be missing.
   return ranges
-    .filter((each) => each !== undefined)
-    .map((each) => {
-      const [x, y] = [Math.min(...each.xs), Math.min(...each.ys)];
-      return { left: x, top: y, width: Math.max(...each.xs) - x, height: Math.max(...each.ys) - y };
+    .filter((range) => range !== undefined)
+    .map(({ xs, ys }) => {
+      const [x, y] = [Math.min(...xs), Math.min(...ys)];
+      return { left: x, top: y, width: Math.max(...xs) - x, height: Math.max(...ys) - y };
     });
 }
 
@@ -202,20 +202,20 @@ export function partOfTile(shape: PyramidShape, { level, x, y }: Pick<TileAddres
   return { box: { left, top, width: Math.min(width, shape.sizeX - left), height: Math.min(height, shape.sizeY - top) } };
 }
 
-/** Width of the stripes of holes in pixels, and their two grays. */
+/** Width in pixels of the stripes that mark holes. */
 const stripePixels = 8;
-const grays = [64, 192] as const;
+const stripeGrays = [64, 192] as const;
 
 async function hatch({ data, width, bands }: Picture, box: Box, isHole?: (x: number, y: number) => boolean): Promise<void> {
   if (box.width <= 0 || box.height <= 0) return;
   const hasAlpha = bands === 2 || bands === 4;
-  const atOnce = isHole === undefined ? 65_536 : 4096;
-  await forEachRange(box.height, Math.max(1, Math.ceil(atOnce / box.width)), (from, to) => {
+  const pixelsPerCheck = isHole === undefined ? 65_536 : 4096;
+  await forEachRange(box.height, Math.max(1, Math.ceil(pixelsPerCheck / box.width)), (from, to) => {
     for (let y = box.top + from; y < box.top + to; y += 1) {
       for (let x = box.left; x < box.left + box.width; x += 1) {
         if (isHole?.(x, y) === false) continue;
         const at = (y * width + x) * bands;
-        data.fill(grays[Math.floor((x + y) / stripePixels) % 2]!, at, at + bands);
+        data.fill(stripeGrays[Math.floor((x + y) / stripePixels) % 2]!, at, at + bands);
         if (hasAlpha) data[at + bands - 1] = 255;
       }
     }
@@ -228,9 +228,9 @@ export function tileKey({ level, x, y, frame }: Readonly<TileAddress>): string {
 }
 
 /**
- * The error of a tile that a source could not read: a {@link CorruptTileError} where its bytes cannot be decoded, otherwise the
- * error as it is, because a read that failed may succeed the next time. Decoding that took too long becomes `unavailable`,
- * because it may succeed when the server is less busy.
+ * The error to report for a tile that a source could not read: a {@link CorruptTileError} if the bytes of the tile cannot be
+ * decoded. The error of a failed read is returned unchanged, because the read may succeed the next time. If decoding took too long,
+ * the error is `unavailable`, because decoding may succeed when the server is less busy.
  */
 export function tileError(error: unknown, tile: TileAddress): unknown {
   if (!(error instanceof TileSourceError)) return error;
@@ -245,13 +245,13 @@ function isTimeout(error: unknown): boolean {
   return false;
 }
 
-/** Whether reading failed, and not decoding. Sources may have wrapped the error. */
+/** Whether reading the bytes failed, as opposed to decoding them. Sources may have wrapped the error. */
 export function isFailedRead(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof FailedReadError || cause instanceof MissingPartsError || cause.name === 'AbortError') return true;
     // These are full queues, unreachable hosts and missing files.
     if (cause instanceof LargeImageError && !(cause instanceof TileSourceError)) return true;
-    // Errors of the operating system name their call; those of libraries, such as zlib, do not.
+    // Errors of the operating system name their system call. Errors of libraries, such as zlib, do not.
     if ('syscall' in cause) return true;
   }
   return false;

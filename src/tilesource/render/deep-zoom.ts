@@ -12,7 +12,7 @@ export interface DziOptions {
 /**
  * Checks the parameters and fills in defaults.
  *
- * @throws BadParameterError
+ * @throws BadParameterError for values that are not allowed.
  */
 export function parseDziOptions(request: DziRequest): DziOptions {
   const { overlap = 0, tilesize = 256, encoding = 'JPEG' } = request;
@@ -24,7 +24,7 @@ export function parseDziOptions(request: DziRequest): DziOptions {
   return { overlap, tilesize, encoding };
 }
 
-/** The description of the pyramid, XML. */
+/** The description of the pyramid, as XML. */
 export function dziDescription(shape: PyramidShape, options: DziOptions): string {
   const format = options.encoding === 'PNG' ? 'png' : 'jpg';
   return (
@@ -35,7 +35,7 @@ export function dziDescription(shape: PyramidShape, options: DziOptions): string
   );
 }
 
-/** Highest Deep Zoom level: full resolution. Level 0 is one pixel. */
+/** The number of the highest Deep Zoom level, which is full resolution. Level 0 is one pixel. */
 export function dziMaxLevel(shape: PyramidShape): number {
   let level = 0;
   while (2 ** level < Math.max(shape.sizeX, shape.sizeY)) level += 1;
@@ -43,9 +43,10 @@ export function dziMaxLevel(shape: PyramidShape): number {
 }
 
 /**
- * Position and encoding from the name of a tile, `<x>_<y>.<extension>`; `encoding` is `null` if the extension says none.
+ * Reads position and encoding from the name of a tile, `<x>_<y>.<extension>`. `encoding` is `null` for an unknown or missing
+ * extension.
  *
- * @throws BadParameterError
+ * @throws BadParameterError for a name of another form.
  */
 export function parseDziName(name: string): { x: number; y: number; encoding: 'JPEG' | 'PNG' | null } {
   const match = /^(\d{1,9})_(\d{1,9})(?:\.([a-z0-9]*))?$/i.exec(name);

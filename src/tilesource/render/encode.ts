@@ -28,7 +28,7 @@ const mimeTypes: Record<Encoding, string> = {
   TGA: 'image/x-tga',
 };
 
-/** Maximum side in pixels of each encoding. The format JPEG has 65,535, and the libraries that write and read it have less. */
+/** Maximum side in pixels of each encoding. The format JPEG allows 65,535, but libraries that write and read it allow less. */
 const longestSides: Partial<Record<Encoding, number>> = {
   JPEG: 65_500,
   JFIF: 65_500,
@@ -55,7 +55,7 @@ const compressionNames = {
   zstd: 'zstd',
 } as const;
 
-/** Compression of a TIFF. `webp` and `zstd` only in TILED. */
+/** Compression of a TIFF. `webp` and `zstd` are only used in TILED. */
 type TiffCompression = (typeof compressionNames)[keyof typeof compressionNames];
 
 /** Checked encoding options. */
@@ -73,7 +73,8 @@ export interface EncodingOptions {
 }
 
 /**
- * Checks encoding options and fills in defaults. As in Girder, a quality outside its range is moved into it.
+ * Checks encoding options and fills in defaults. A quality outside its range is clipped to the range, because existing clients
+ * expect it.
  *
  * @throws BadValueError for an unknown encoding or compression.
  */
@@ -105,7 +106,7 @@ export function parseEncoding(request: EncodingRequest): EncodingOptions {
 function parseCompression(name: string | undefined, encoding: Encoding): TiffCompression {
   if (name === undefined || name === '') return encoding === 'TILED' ? 'lzw' : 'none';
   const match = Object.entries(compressionNames).find(([alias]) => alias === name);
-  // Other encodings ignore the compression, but a wrong one is still wrong.
+  // An unknown compression is refused even if the encoding does not use it.
   const isOnlyForTiled = (alias: string) => alias === 'webp' || alias === 'zstd';
   if (match && (encoding === 'TILED' || !isOnlyForTiled(match[0]))) return match[1];
   const allowed = Object.keys(compressionNames).filter((alias) => encoding === 'TILED' || !isOnlyForTiled(alias));
@@ -133,7 +134,7 @@ export function checkOutputSize(size: Size, options: EncodingOptions, maxPixels:
   checkSideLimit(size, options);
 }
 
-/** Longest side in pixels of a picture in this encoding. */
+/** Maximum side, in pixels, of a picture in this encoding. */
 export function longestSide({ encoding, compression }: Pick<EncodingOptions, 'encoding' | 'compression'>): number {
   const isJpegInside = encoding === 'TIFF' && compression === 'jpeg';
   return longestSides[isJpegInside ? 'JPEG' : encoding] ?? Infinity;
@@ -148,16 +149,16 @@ function checkSideLimit(size: Size, options: EncodingOptions): void {
   );
 }
 
-/** Steps from a picture to bytes. Everything happens in one pass of libvips. */
+/** How a picture becomes bytes, in one pass of libvips. */
 export interface EncodingSteps {
   resize?: Size & { kernel: Kernel };
-  /** Completes the picture to this size. */
+  /** Pads the picture to this size. */
   extend?: Size & { left: number; top: number; color: Rgba };
-  /** Scale of the result, for formats that can contain it; absent if it is unknown. */
+  /** Scale of the result, for formats that can state it. Absent if the scale is unknown. */
   pixelsPerMm?: { x: number; y: number } | undefined;
-  /** Color under transparent pixels if the format has no alpha; default white. */
+  /** Color of transparent pixels if the format has no alpha. Default white. */
   background?: Rgba;
-  /** If it is aborted before the work starts, nothing is done. */
+  /** If this signal is aborted before the work starts, nothing is done. */
   signal?: AbortSignal | undefined;
 }
 
@@ -167,16 +168,16 @@ function colorOf([r, g, b]: Rgba) {
   return { r, g, b };
 }
 
-/** Number of pixels that are moved between checks of the time. */
-const pixelsAtOnce = 16_384;
+/** Number of pixels that are copied between two checks of the time. */
+const pixelsPerCheck = 16_384;
 
-/** A picture that is only decoded when it is used, for one use. */
+/** A picture that is decoded when it is used. It can be used only once. */
 export interface OpenedPicture extends Size {
   image: Sharp;
   bands: Picture['bands'];
 }
 
-/** Encodes a picture. @throws Error of libvips if an opened one is corrupt. */
+/** Encodes a picture. @throws Error of libvips if an opened picture is corrupt. */
 export async function encodePicture(
   picture: Picture | OpenedPicture,
   options: EncodingOptions,
@@ -202,12 +203,12 @@ export async function encodePicture(
   }
   if (picture.bands <= 2) image = image.toColourspace('b-w');
   const sizes = [picture, resize ?? picture, extend ?? picture].map(({ width, height }) => width * height);
-  // The remaining operations of an opened picture are unknown.
+  // How many pixels libvips processes for an opened picture is unknown.
   const pixels = 'image' in picture ? Infinity : Math.max(...sizes);
   return runProcessing(() => encodeImage(image, options, steps), steps.signal, pixels);
 }
 
-/** Re-encodes a stored picture, decoding and encoding in one pass of libvips. */
+/** Encodes a stored picture again. libvips decodes and encodes in one pass. */
 export async function transcodePicture(
   bytes: Uint8Array,
   bands: number,
@@ -220,7 +221,7 @@ export async function transcodePicture(
   return runProcessing(() => encodeImage(image, options, {}), signal);
 }
 
-/** A picture as input of libvips, without copying. */
+/** Makes a picture an input of libvips, without a copy. */
 export function openPicture(picture: Picture): Sharp {
   return sharp(picture.data, {
     raw: { width: picture.width, height: picture.height, channels: picture.bands },
@@ -233,16 +234,16 @@ function addScaling(image: Sharp, { width, height, kernel }: Size & { kernel: Ke
   return image.resize(width, height, { fit: 'fill', kernel });
 }
 
-/** The method for scaling if the request names none: Lanczos to shrink, bicubic to enlarge. */
+/** The method for scaling if the request names no method: Lanczos to shrink, bicubic to enlarge. */
 export function defaultKernel(from: Size, to: Size): Kernel {
   return to.width > from.width || to.height > from.height ? 'cubic' : 'lanczos3';
 }
 
-/** Scales a picture with libvips, for the cases that libvips does well; keeps its bands. */
+/** Scales a picture with libvips, and keeps its bands. */
 export async function resizePicture(picture: Picture, size: Size & { kernel: Kernel }, signal?: AbortSignal): Promise<Picture> {
   if (isSameSize(size, picture)) return picture;
   let image = addScaling(openPicture(picture), size);
-  // libvips returns gray as one band only on request, and gray with alpha as four.
+  // libvips returns gray as one band only on request, and always returns gray with alpha as four bands.
   if (picture.bands === 1) image = image.toColourspace('b-w');
   const resized = image.raw();
   const { data, info } = await runProcessing(() => resized.toBuffer({ resolveWithObject: true }), signal);
@@ -252,7 +253,7 @@ export async function resizePicture(picture: Picture, size: Size & { kernel: Ker
 
 async function extractGrayAndAlpha(rgba: Uint8Array): Promise<Uint8Array> {
   const out = new Uint8Array(rgba.length / 2);
-  await forEachRange(rgba.length / 4, pixelsAtOnce, (from, to) => {
+  await forEachRange(rgba.length / 4, pixelsPerCheck, (from, to) => {
     for (let pixel = from; pixel < to; pixel += 1) {
       out[pixel * 2] = rgba[pixel * 4]!;
       out[pixel * 2 + 1] = rgba[pixel * 4 + 3]!;
@@ -304,14 +305,14 @@ async function encodeImage(
 const [xResolution, yResolution, resolutionUnit] = [282, 283, 296];
 const resolutionTags: ReadonlySet<number> = new Set([xResolution, yResolution, resolutionUnit]);
 
-/** Start and end of the entries of the first directory of a TIFF that libvips wrote; `null` if it is not a classic little-endian TIFF. */
+/** Where the entries of a TIFF's first directory start and end; `null` if the TIFF is not a classic little-endian one. */
 function entriesOf(tiff: Buffer): { start: number; end: number } | null {
   if (tiff.toString('latin1', 0, 4) !== 'II*\0') return null;
   const start = tiff.readUInt32LE(4) + 2;
   return { start, end: start + tiff.readUInt16LE(start - 2) * 12 };
 }
 
-/** Replaces the resolution that libvips has written, because it does not accept the scales of maps and electron microscopes. */
+/** Replaces the resolution in a TIFF, because libvips does not accept the scales of maps and electron microscopes. */
 function replaceResolution(tiff: Buffer, pixelsPerMm: { x: number; y: number }): Buffer {
   const { start, end } = entriesOf(tiff) ?? { start: 0, end: 0 };
   for (let entry = start; entry < end; entry += 12) {
@@ -325,7 +326,7 @@ function replaceResolution(tiff: Buffer, pixelsPerMm: { x: number; y: number }):
 
 const centimeter = 3;
 
-/** Removes the resolution from the first directory of a TIFF written by libvips, which invents one if it knows none. */
+/** Removes the resolution from the first directory of a TIFF. libvips invents a resolution if it knows none. */
 function removeResolution(tiff: Buffer): Buffer {
   const entries = entriesOf(tiff);
   if (entries === null) return tiff;
@@ -336,7 +337,7 @@ function removeResolution(tiff: Buffer): Buffer {
     tiff.copyWithin(to, entry, entry + 12);
     to += 12;
   }
-  // The offset of the next directory follows the entries; it is 0.
+  // The 4 bytes after the entries are the offset of the next directory, which is 0.
   tiff.fill(0, to, end + 4);
   tiff.writeUInt16LE((to - start) / 12, start - 2);
   return tiff;
@@ -351,7 +352,7 @@ function encodePpm({ data, width, height }: RawPicture): Uint8Array {
   return Buffer.concat([Buffer.from(`P6\n${width} ${height}\n255\n`, 'latin1'), data]);
 }
 
-/** A 24-bit bitmap: rows from the bottom, blue first, rows padded to four bytes. */
+/** Writes a 24-bit bitmap: the bottom row first, blue before green and red, and each row padded to a multiple of four bytes. */
 async function encodeBmp({ data, width, height }: RawPicture): Promise<Uint8Array> {
   const headerLength = 54;
   const rowLength = Math.ceil((width * 3) / 4) * 4;
@@ -365,7 +366,7 @@ async function encodeBmp({ data, width, height }: RawPicture): Promise<Uint8Arra
   out.writeUInt16LE(1, 26);
   out.writeUInt16LE(24, 28);
   out.writeUInt32LE(rowLength * height, 34);
-  await forEachRange(height, Math.ceil(pixelsAtOnce / Math.max(1, width)), (firstRow, endRow) => {
+  await forEachRange(height, Math.ceil(pixelsPerCheck / Math.max(1, width)), (firstRow, endRow) => {
     for (let y = firstRow; y < endRow; y += 1) {
       let to = headerLength + (height - 1 - y) * rowLength;
       for (let from = y * width * 3; from < (y + 1) * width * 3; from += 3) {
@@ -378,7 +379,7 @@ async function encodeBmp({ data, width, height }: RawPicture): Promise<Uint8Arra
   return out;
 }
 
-/** An uncompressed true-color Targa, from the top, with alpha if there is any. */
+/** Writes an uncompressed true-color Targa, the top row first, with alpha if the picture has alpha. */
 async function encodeTga({ data, width, height, bands }: RawPicture): Promise<Uint8Array> {
   const out = Buffer.alloc(18 + data.length);
   out[2] = 2;
@@ -386,7 +387,7 @@ async function encodeTga({ data, width, height, bands }: RawPicture): Promise<Ui
   out.writeUInt16LE(height, 14);
   out[16] = bands * 8;
   out[17] = 0x20 | (bands === 4 ? 8 : 0);
-  await forEachRange(width * height, pixelsAtOnce, (from, to) => {
+  await forEachRange(width * height, pixelsPerCheck, (from, to) => {
     for (let at = from * bands; at < to * bands; at += bands) {
       out[18 + at] = data[at + 2]!;
       out[19 + at] = data[at + 1]!;

@@ -1,12 +1,12 @@
 import { forEachRange } from '../../core/concurrency/slices.js';
 import type { ImageMetadata } from '../tile-source.js';
 
-/** Number of examined frames between two checks of the time. */
-const framesAtOnce = 16_384;
+/** Number of frames that are examined between two checks of the time. */
+const framesPerCheck = 16_384;
 
 /**
- * The frames that differ from a frame at most in this axis, including the frame itself, in ascending order, each with its position
- * on the axis.
+ * Finds the frames that have the same position as `frame` on every axis except `axis`, including `frame` itself. The frames are in
+ * ascending order, each with its position on `axis`.
  */
 export async function framesAlong(
   { frames = [] }: ImageMetadata,
@@ -14,17 +14,17 @@ export async function framesAlong(
   axis: string,
   signal?: AbortSignal,
 ): Promise<{ frame: number; position: number }[]> {
-  const { [axis]: _place, ...others } = frames[frame]?.axes ?? {};
-  const names = Object.keys(others);
+  const { [axis]: _position, ...otherPositions } = frames[frame]?.axes ?? {};
+  const otherAxes = Object.keys(otherPositions);
   const positions: { frame: number; position: number }[] = [];
   await forEachRange(
     frames.length,
-    framesAtOnce,
+    framesPerCheck,
     (from, to) => {
       for (let number = from; number < to; number += 1) {
         const { axes } = frames[number]!;
-        const isSame = names.every((name) => axes[name] === others[name]);
-        if (isSame && Object.keys(axes).every((name) => name === axis || others[name] !== undefined)) {
+        const isSame = otherAxes.every((name) => axes[name] === otherPositions[name]);
+        if (isSame && Object.keys(axes).every((name) => name === axis || otherPositions[name] !== undefined)) {
           positions.push({ frame: number, position: axes[axis] ?? 0 });
         }
       }

@@ -4,13 +4,13 @@ import { runProcessing } from '../process/processing.js';
 import { hasAlpha, type Picture } from './pixels.js';
 
 /**
- * Maximum number of entries of a profile that are read, and of bytes of a name. Ordinary profiles have some twenty entries, and a
- * name of one line.
+ * Maximum number of a profile's entries that are read. Ordinary profiles have some twenty entries.
  */
 const maxTags = 1000;
+/** Maximum number of bytes of a profile's name that are read. */
 const maxNameBytes = 4096;
 
-/** The name that a color profile contains; `null` if it has none. */
+/** The name that a color profile contains; `null` if the profile has none. */
 export function profileDescription(profile: Uint8Array): string | null {
   const view = bufferOf(profile);
   if (view.length < 132 || view.toString('latin1', 36, 40) !== 'acsp') return null;
@@ -42,7 +42,7 @@ function readText(element: Buffer): string | null {
   return text.replaceAll('\0', '') || null;
 }
 
-/** Whether a profile says that the samples are sRGB, so that nothing needs converting. */
+/** Whether a profile says that the samples are sRGB, so that they need no conversion. */
 export function isSrgbProfile(profile: Uint8Array): boolean {
   return /\bsRGB\b/i.test(profileDescription(profile) ?? '');
 }
@@ -60,8 +60,8 @@ export function srgbProfile(): Promise<Uint8Array> {
 }
 
 /**
- * Converts a picture to sRGB (gray stays gray). libvips converts pictures that it reads from a file with a profile, so the samples
- * are passed as an uncompressed TIFF. libvips always uses the perceptual intent.
+ * Converts a picture to sRGB; gray stays gray. libvips only converts pictures that it reads from a file with a profile, so the
+ * samples are passed as an uncompressed TIFF. libvips always uses the perceptual intent.
  *
  * @throws Error if libvips cannot use the profile.
  */
@@ -69,7 +69,7 @@ export async function convertToSrgb(picture: Picture, profile: Uint8Array): Prom
   let image = sharp(toTiff(picture, profile), { limitInputPixels: false, failOn: 'warning' }).toColourspace(
     picture.bands <= 2 ? 'b-w' : 'srgb',
   );
-  // Raw output of gray with alpha loses the alpha, which needs no conversion anyway.
+  // Raw output of gray with alpha would lose the alpha. Alpha needs no conversion, so it is copied from the picture.
   if (picture.bands === 2) image = image.removeAlpha();
   const converted = image.raw();
   const { data, info } = await runProcessing(() => converted.toBuffer({ resolveWithObject: true }));
@@ -82,10 +82,10 @@ export async function convertToSrgb(picture: Picture, profile: Uint8Array): Prom
   return { ...picture, data };
 }
 
-/** The samples as an uncompressed TIFF of one strip with the profile. */
+/** Writes the samples and the profile as an uncompressed TIFF with one strip. */
 function toTiff(picture: Picture, profile: Uint8Array): Buffer {
   const { width, height, bands } = picture;
-  /** For values that are stored elsewhere, an entry has their number and their offset. */
+  /** If the values of an entry are stored outside the directory, the entry contains their number and their offset. */
   const entries: [tag: number, type: 3 | 4 | 7, valuesOrCount: number[] | number, offset?: number][] = [];
   const hasAlphaBand = hasAlpha(picture);
   const entryCount = hasAlphaBand ? 12 : 11;
@@ -113,8 +113,8 @@ function toTiff(picture: Picture, profile: Uint8Array): Buffer {
     }
     const values = Array.isArray(valuesOrCount) ? valuesOrCount : [valuesOrCount];
     out.writeUInt32LE(values.length, at + 4);
-    values.forEach((each, position) =>
-      type === 4 ? out.writeUInt32LE(each, at + 8) : out.writeUInt16LE(each, at + 8 + position * 2),
+    values.forEach((value, position) =>
+      type === 4 ? out.writeUInt32LE(value, at + 8) : out.writeUInt16LE(value, at + 8 + position * 2),
     );
   });
   for (let band = 0; band < 4; band += 1) out.writeUInt16LE(8, bitsAt + band * 2);

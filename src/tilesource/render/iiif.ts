@@ -27,7 +27,7 @@ export interface IiifPlan {
   canonical: string;
 }
 
-/** Technical properties of an image, as in info.json. */
+/** Technical properties of an image, with the names of info.json. */
 export interface IiifFacts extends Size {
   maxWidth: number;
   maxHeight: number;
@@ -36,17 +36,17 @@ export interface IiifFacts extends Size {
   tiles: { width: number; height: number; scaleFactors: number[] }[];
   /** Qualities other than `default`. */
   extraQualities: string[];
-  /** Formats other than those that level 2 requires, which can contain the largest picture of the image. */
+  /** Formats that compliance level 2 does not require, and that can contain the largest picture of the image. */
   extraFormats: string[];
 }
 
-/** Formats by their extension. The formats that level 2 requires come first. */
+/** Encodings by the extension of the format. The formats that compliance level 2 requires come first. */
 const encodings = { jpg: 'JPEG', png: 'PNG', webp: 'WEBP', tif: 'TIFF', gif: 'GIF' } as const;
 
-/** Formats that level 2 does not require. */
+/** Formats that compliance level 2 does not require. */
 const extraFormats: readonly Format[] = ['webp', 'tif', 'gif'];
 
-/** Maximum side of a picture in pixels: the limit of JPEG, because level 2 requires JPEG. */
+/** Maximum side of a picture in pixels. It is the limit of JPEG, because compliance level 2 requires JPEG. */
 const maxSide = sideLimit('jpg');
 
 function sideLimit(format: Format): number {
@@ -72,9 +72,9 @@ export function iiifFacts(metadata: ImageMetadata, maxArea: number): IiifFacts {
 }
 
 /**
- * Parses a request.
+ * Resolves a request for an image.
  *
- * @throws BadParameterError for requests that the API, or this image, does not support.
+ * @throws BadParameterError for requests that the API does not allow, or that this image does not support.
  */
 export function planIiif(metadata: ImageMetadata, request: IiifRequest, maxArea: number): IiifPlan {
   const box = parseRegion(request.region, metadata);
@@ -135,8 +135,8 @@ function parseRegion(region: string, { sizeX, sizeY }: PyramidShape): Box {
 }
 
 /**
- * The first pixel of a region along one axis, and the pixel after its last, within the image. They are equal if the region is
- * outside or empty.
+ * The first pixel of a region along one axis, and the pixel after the region's last pixel, within the image. Both are equal if the
+ * region is empty or outside the image.
  */
 function pixelRange(from: number, length: number, size: number, isPercent: boolean): [from: number, to: number] {
   const unit = isPercent ? size / 100 : 1;
@@ -184,7 +184,7 @@ interface SizeParts {
   enlarges: boolean;
 }
 
-/** `null` for an invalid size. */
+/** Computes the size of the picture; `null` for an invalid size. */
 function scaledSize(region: Size, { percent, isConfined, widthDigits, heightDigits, enlarges }: SizeParts): Size | null {
   if (percent !== undefined) {
     if (!decimal.test(percent)) return null;
@@ -248,7 +248,7 @@ function parseFile(file: string, hasColor: boolean): { quality: Quality; format:
   return { quality: isDefault ? 'default' : quality, format: format as Format };
 }
 
-/** Text of a request, as shown in a message. */
+/** Shortens a text of a request for a message. */
 function shorten(text: string): string {
   return text.length > 60 ? `${text.slice(0, 60)}…` : text;
 }
@@ -267,8 +267,8 @@ function canonicalSize(box: Box, output: Size, maxArea: number): string {
 }
 
 /**
- * The tile of the pyramid that shows exactly this region at exactly this size. Tiles at the border are padded, so they do not
- * count.
+ * The tile of the pyramid that shows exactly this region at exactly this size; `null` if there is none. Tiles at the border are
+ * padded, so they do not match.
  */
 function matchingTile(shape: ImageMetadata, box: Box, output: Size): IiifPlan['tile'] {
   const { tileWidth, tileHeight } = shape;

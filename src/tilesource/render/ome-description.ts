@@ -4,7 +4,7 @@ import type { SampleType } from '../raster.js';
 import type { ImageMetadata } from '../tile-source.js';
 import { escapeXml } from '../xml.js';
 
-/** A document of OME-XML with these elements. */
+/** Puts elements into a document of OME-XML. */
 export function omeDocument(content: string): string {
   const schema = 'http://www.openmicroscopy.org/Schemas/OME/2016-06';
   return (
@@ -19,34 +19,39 @@ export function omePixelType(dtype: SampleType): string {
   return { float32: 'float', float64: 'double' }[dtype as string] ?? dtype;
 }
 
-/** The frames of an OME-TIFF: their order in the file, and the lengths of its axes. The first axis changes fastest. */
+/** The order of frames in an OME-TIFF, and the lengths of its axes. The position on axis `c` changes fastest, then `z`. */
 export interface PlaneOrder {
   frames: number[];
   lengths: { c: number; z: number; t: number };
 }
 
 /**
- * Orders frames by channel, z and time. If they do not fill such a grid, or also differ in another axis, each of them is a channel.
+ * Orders frames by channel, z and time. If the frames do not fill such a grid, or also differ in another axis, each frame becomes a
+ * channel.
  */
 export function planeOrder({ frames: allFrames = [] }: ImageMetadata, writtenFrames: readonly number[]): PlaneOrder {
   const writtenAxes = writtenFrames.map(
     (frame) => ({ frame, ...allFrames[frame]?.axes }) as { frame: number } & Record<string, number>,
   );
-  const values = (axis: string) => [...new Set(writtenAxes.map((each) => each[axis] ?? 0))].toSorted((a, b) => a - b);
-  const [c, z, t] = [values('C'), values('Z'), values('T')];
-  const others = Object.keys(Object.assign({}, ...writtenAxes)).filter((name) => !['frame', 'C', 'Z', 'T'].includes(name));
-  const positions = new Set(writtenAxes.map((each) => [each.C ?? 0, each.Z ?? 0, each.T ?? 0].join()));
+  const positionsOn = (axis: string) => [...new Set(writtenAxes.map((axes) => axes[axis] ?? 0))].toSorted((a, b) => a - b);
+  const [c, z, t] = [positionsOn('C'), positionsOn('Z'), positionsOn('T')];
+  const otherAxes = Object.keys(Object.assign({}, ...writtenAxes)).filter((name) => !['frame', 'C', 'Z', 'T'].includes(name));
+  const positions = new Set(writtenAxes.map((axes) => [axes.C ?? 0, axes.Z ?? 0, axes.T ?? 0].join()));
   const isGrid = positions.size === writtenFrames.length && c.length * z.length * t.length === writtenFrames.length;
-  if (!isGrid || others.some((name) => values(name).length > 1)) {
+  if (!isGrid || otherAxes.some((name) => positionsOn(name).length > 1)) {
     return { frames: [...writtenFrames], lengths: { c: writtenFrames.length, z: 1, t: 1 } };
   }
-  const planeIndex = (each: Record<string, number>) =>
-    (t.indexOf(each.T ?? 0) * z.length + z.indexOf(each.Z ?? 0)) * c.length + c.indexOf(each.C ?? 0);
-  const frames = writtenAxes.toSorted((one, other) => planeIndex(one) - planeIndex(other)).map(({ frame }) => frame);
+  const planeIndex = (axes: Record<string, number>) =>
+    (t.indexOf(axes.T ?? 0) * z.length + z.indexOf(axes.Z ?? 0)) * c.length + c.indexOf(axes.C ?? 0);
+  const frames = writtenAxes.toSorted((a, b) => planeIndex(a) - planeIndex(b)).map(({ frame }) => frame);
   return { frames, lengths: { c: c.length, z: z.length, t: t.length } };
 }
 
-/** The OME-XML of a TIFF with the samples of a region, a directory for each frame. @param region in pixels of full resolution */
+/**
+ * The OME-XML of a TIFF that contains the samples of a region, with one directory for each frame.
+ *
+ * @param region in pixels of full resolution.
+ */
 export function describeRegion(
   metadata: ImageMetadata,
   { frames, lengths }: PlaneOrder,
@@ -82,7 +87,7 @@ export function describeRegion(
   );
 }
 
-/** A color as OME-XML has it: red, green, blue and alpha in a signed number of 32 bits. */
+/** The attribute for a color in OME-XML: red, green, blue and alpha in a signed number of 32 bits. */
 function omeColor(color: string): string {
   const match = /^#([0-9a-f]{6})$/i.exec(color);
   return match ? ` Color="${(Number.parseInt(`${match[1]}ff`, 16) | 0).toString()}"` : '';

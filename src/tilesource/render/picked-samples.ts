@@ -37,7 +37,7 @@ export function scalingOfBlock(
   return planScaling(metadata, level, part, { output: block, kernel, isPart: x !== 1 || y !== 1 });
 }
 
-/** A block of a region with the samples of the source, each pixel the nearest one. */
+/** Reads a block of a scaled region. Each pixel gets the samples of the nearest pixel of the source. */
 export async function readPickedBlock(renderer: Renderer, drawing: Drawing, block: Box, signal?: AbortSignal): Promise<Raster> {
   const scaling = scalingOfBlock(renderer.metadata, drawing, block);
   const samples = await renderer.readSamples(boxToRead({ ...drawing, scaling }), drawing.appearance, signal);

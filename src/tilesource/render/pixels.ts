@@ -27,10 +27,10 @@ export function hasAlpha(raster: Pick<Raster, 'bands'>): boolean {
 }
 
 /**
- * Creates a function that maps samples to bytes. The range from black to white is divided into 256 equal parts: the high byte of 16 bits, the upper eight
- * of 10 bits. Floats are clipped to 0 to 255, and NaN is 0.
+ * Creates a function that maps samples to bytes. The range from black to white is divided into 256 equal parts, so that a 16-bit
+ * sample becomes its high byte. Floats are clipped to the range from 0 to 255, and NaN becomes 0.
  *
- * @param white the sample that is shown as white, if it is not the largest of the type.
+ * @param white the sample that is shown as white, if it is not the largest value of the type.
  */
 export function createByteConverter(dtype: SampleType, white?: number): (sample: number) => number {
   if (dtype.startsWith('float')) return (sample) => (sample > 0 ? Math.min(255, Math.floor(sample)) : 0);
@@ -46,12 +46,12 @@ export function createByteConverter(dtype: SampleType, white?: number): (sample:
   return (sample) => Math.max(0, Math.min(255, Math.floor((sample - min) * factor)));
 }
 
-/** Number of pixels that are changed between two checks of the time. */
-const pixelsAtOnce = 16_384;
+/** Number of pixels that are processed between two checks of the time. */
+const pixelsPerCheck = 16_384;
 
 /**
- * A raster converted by {@link createByteConverter}: 8 bits, the first three bands as RGB if there are more than four. No copy if nothing
- * changes.
+ * Converts a raster to 8 bits with {@link createByteConverter}. If there are more than four bands, the first three become RGB.
+ * Returns the same raster if nothing changes.
  */
 export async function toPicture(raster: Raster, white?: number): Promise<Picture> {
   if (isPicture(raster) && white === undefined) return raster;
@@ -68,7 +68,9 @@ export async function toPicture(raster: Raster, white?: number): Promise<Picture
   return { data: out, width, height, bands, dtype: 'uint8' };
 }
 
-/** Copies a part of one raster into another with the same type and bands; parts outside either are left out. */
+/**
+ * Copies the part `from` of a raster into another raster with the same type and bands. What is outside either raster is left out.
+ */
 export function blit(target: Raster, source: Raster, to: { left: number; top: number }, from?: Box): void {
   const { left = 0, top = 0 } = from ?? {};
   const startX = Math.max(0, -to.left);
@@ -120,7 +122,7 @@ export function fitBorder(raster: Raster, size: Size): Raster {
   return out;
 }
 
-/** Every `step`-th pixel in both directions, from the first one. */
+/** Keeps every `step`-th pixel in both directions, beginning with the first pixel. */
 export async function decimate(raster: Raster, step: number): Promise<Raster> {
   if (step === 1) return raster;
   const width = Math.ceil(raster.width / step);
@@ -133,7 +135,7 @@ export async function decimate(raster: Raster, step: number): Promise<Raster> {
   );
 }
 
-/** Scales a window of a raster (by default all of it) by picking the nearest pixel; works for every sample type. */
+/** Scales a window of a raster (by default the whole raster) by picking the nearest pixels. Works for every sample type. */
 export async function resizeNearest<R extends Raster>(raster: R, size: Size, window?: Window): Promise<R> {
   const { width, height } = size;
   if (window === undefined && width === raster.width && height === raster.height) return raster;
@@ -154,20 +156,21 @@ async function sampleNearest(
   const { bands } = raster;
   const out = createRaster({ ...raster, ...size });
   const samples = bitsOf(raster.data);
-  const moved = bitsOf(out.data);
+  const outSamples = bitsOf(out.data);
   const columns = Array.from({ length: size.width }, (_, x) => atX(x) * bands);
   let at = 0;
-  const rows = Math.ceil(pixelsAtOnce / Math.max(1, size.width));
+  const rows = Math.ceil(pixelsPerCheck / Math.max(1, size.width));
   await forEachRange(size.height, rows, (from, to) => {
     for (let y = from; y < to; y += 1) {
       const row = atY(y) * raster.width * bands;
-      for (const column of columns) for (let band = 0; band < bands; band += 1) moved[at++] = samples[row + column + band] ?? 0;
+      for (const column of columns)
+        for (let band = 0; band < bands; band += 1) outSamples[at++] = samples[row + column + band] ?? 0;
     }
   });
   return out;
 }
 
-/** A color as the samples of a picture with that many bands. */
+/** The samples of a color in a picture with this many bands. */
 function colorSamples(color: Rgba, bands: Picture['bands']): number[] {
   const [red, green, blue, alpha] = color;
   if (bands <= 2) return [luma(color), alpha].slice(0, bands);
@@ -181,20 +184,20 @@ export function solidPicture(size: Size, bands: Picture['bands'], color: Rgba): 
   if (samples.every((sample) => sample === samples[0])) data.fill(samples[0] ?? 0);
   else {
     data.set(samples);
-    // Existing content is copied after itself, twice as much each time, which is much faster than pixel by pixel.
-    for (let filled = bands; filled < data.length; filled *= 2) data.copyWithin(filled, 0, filled);
+    // The filled part is copied behind itself, so that it doubles each time. This is much faster than filling pixel by pixel.
+    for (let filledLength = bands; filledLength < data.length; filledLength *= 2) data.copyWithin(filledLength, 0, filledLength);
   }
   return { data, ...size, bands, dtype: 'uint8' };
 }
 
-/** Adds an opaque alpha band unless there is one. */
+/** Adds an opaque alpha band if the picture has no alpha. */
 export async function addAlpha(picture: Picture): Promise<Picture> {
   if (hasAlpha(picture)) return picture;
   const { width, height } = picture;
   const from = picture.bands;
   const bands = from === 1 ? 2 : 4;
   const data = new Uint8Array(width * height * bands).fill(255);
-  await forEachRange(width * height, pixelsAtOnce, (first, end) => {
+  await forEachRange(width * height, pixelsPerCheck, (first, end) => {
     for (let pixel = first; pixel < end; pixel += 1) {
       for (let band = 0; band < from; band += 1) data[pixel * bands + band] = picture.data[pixel * from + band]!;
     }
@@ -209,7 +212,7 @@ export async function grayToColor(picture: Picture): Promise<Picture> {
   const from = picture.bands;
   const bands = from === 1 ? 3 : 4;
   const data = new Uint8Array(width * height * bands);
-  await forEachRange(width * height, pixelsAtOnce, (first, end) => {
+  await forEachRange(width * height, pixelsPerCheck, (first, end) => {
     for (let pixel = first, at = first * bands; pixel < end; pixel += 1, at += bands) {
       const gray = picture.data[pixel * from]!;
       data[at] = gray;
@@ -221,7 +224,7 @@ export async function grayToColor(picture: Picture): Promise<Picture> {
   return { data, width, height, bands, dtype: 'uint8' };
 }
 
-/** A larger canvas of one color with the picture on it. */
+/** Puts the picture on a larger canvas of one color. */
 export function pad(picture: Picture, size: Size, color: Rgba, at: { left: number; top: number } = { left: 0, top: 0 }): Picture {
   if (picture.width === size.width && picture.height === size.height) return picture;
   const canvas = solidPicture(size, picture.bands, color);
@@ -229,7 +232,9 @@ export function pad(picture: Picture, size: Size, color: Rgba, at: { left: numbe
   return canvas;
 }
 
-/** A block of a canvas with content on it: reads the part of the content inside the block, and paints the rest. */
+/**
+ * Makes a block of a canvas that has content on a part of it: reads the content inside the block, and fills the rest with a color.
+ */
 export async function completeBlock(
   canvas: { box: Box; content: Box; bands: Picture['bands']; color: Rgba },
   read: (box: Box) => Promise<Picture>,

@@ -14,8 +14,9 @@ import type { Renderer } from './renderer.js';
 import { planScaling, windowAtLevel } from './scale.js';
 import { blockSide, streamTiff, tileSide } from './tiled-tiff.js';
 
-/** Maximum number of bytes of samples, and of frames, in one request. */
+/** Maximum number of bytes of samples in one response. */
 const maxSampleBytes = 2 ** 32;
+/** Maximum number of frames in one response. */
 const maxFrames = 16_384;
 
 /** Maximum number of pixels of a reduced region whose samples are picked at full resolution. */
@@ -25,10 +26,10 @@ const maxPickedPixels = 2 ** 24;
 export const rawEncoding = 'OMETIFF';
 
 /**
- * The samples of a region as stored in the file, without colors, color correction and holes: an OME-TIFF with a directory for
- * each frame. If the region is scaled, each pixel is the nearest one.
+ * Streams the samples of a region as stored in the file, without colors, color correction and holes. The result is an OME-TIFF with
+ * one directory for each frame. If the region is scaled, nearest pixels are picked.
  *
- * @throws BadValueError for requests that would change samples, or that are too large; CorruptTileError for a corrupt tile.
+ * @throws BadValueError for requests that would change samples or are too large, and CorruptTileError for a corrupt tile.
  */
 export async function streamRawRegion(
   renderer: Renderer,
@@ -76,13 +77,13 @@ export async function streamRawRegion(
       encode: (tile) => packTile(tile, packing),
       signal,
     });
-    const levels = (await writer.write()).map((each, halvings): DirectoryPlan => {
+    const levels = (await writer.write()).map((directory, halvings): DirectoryPlan => {
       const scale = 2 ** halvings;
       const resolution =
         pixelsPerCm.x && pixelsPerCm.y
           ? [tagOf.rational(282, pixelsPerCm.x / scale), tagOf.rational(283, pixelsPerCm.y / scale), tagOf.short(296, 3)]
           : [];
-      return { ...each, tags: [...each.tags, ...tileTags, ...resolution] };
+      return { ...directory, tags: [...directory.tags, ...tileTags, ...resolution] };
     });
     const profile = renderer.profileFor(number, { style: null, correctsColors: true });
     const frameTags = [
@@ -101,7 +102,7 @@ export async function streamRawRegion(
   );
 }
 
-/** @throws BadValueError for parameters that would change samples. */
+/** How the tiles are packed. @throws BadValueError for parameters that would change samples. */
 function packingOf({ style, fill, tiffCompression }: RegionRequest): TilePacking {
   if (style !== undefined && style !== '') {
     throw new BadValueError(`A style changes samples, so it cannot be combined with encoding=${rawEncoding}.`);
@@ -109,7 +110,7 @@ function packingOf({ style, fill, tiffCompression }: RegionRequest): TilePacking
   if (fill !== undefined && fill.toLowerCase() !== 'none') {
     throw new BadValueError(`fill adds pixels, so it cannot be combined with encoding=${rawEncoding}.`);
   }
-  // Every reader of TIFF reads deflate.
+  // Deflate is the default, because every reader of TIFF supports it.
   const { compression } = parseEncoding({ encoding: 'TILED', tiffCompression: tiffCompression || 'deflate' });
   if (compression === 'jpeg' || compression === 'webp') {
     throw new BadValueError(
@@ -119,7 +120,7 @@ function packingOf({ style, fill, tiffCompression }: RegionRequest): TilePacking
   return { compression, quality: 0, halvesChroma: false, predictor: true, effort: null };
 }
 
-/** The frames of a request: those in its list, or the channels of its frame. @throws BadValueError, TileSourceError */
+/** The frames of a request: the listed frames, or all channels of its frame. @throws BadValueError, TileSourceError */
 async function requestedFrames(
   renderer: Renderer,
   frame: number,

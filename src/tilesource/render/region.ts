@@ -31,7 +31,7 @@ import { streamTiledTiff } from './tiled-tiff.js';
 
 const kernels: readonly Kernel[] = ['nearest', 'lanczos3', 'linear', 'cubic'];
 
-/** Maximum number of pixels of a nearest-neighbor region that is read at full resolution. */
+/** A region from which nearest pixels are picked is read at full resolution if it has at most this many pixels there. */
 const maxPickedPixels = 2 ** 24;
 
 /** Default side of the box of a thumbnail, in pixels. */
@@ -52,7 +52,7 @@ export interface PreparedRegion {
   plan: RegionPlan;
   frame: number;
   appearance: Appearance;
-  /** The level that is read: that of the plan, or full resolution. */
+  /** The level that is read: the level of the plan, or full resolution. */
   level: number;
   /** Scaling from this level. */
   scaling: Scaling;
@@ -99,7 +99,7 @@ export class RegionMaker {
 
   /** @throws BadValueError for a side of less than 2 pixels. */
   renderThumbnail(request: ThumbnailRequest): Promise<EncodedPicture | StreamedPicture> {
-    const { width, height, ...rest } = request;
+    const { width, height, ...otherParameters } = request;
     for (const side of [width, height]) {
       if (side !== undefined && !(Number.isInteger(side) && side >= 2)) {
         throw new BadValueError('Invalid width or height.  Minimum value is 2.');
@@ -107,13 +107,15 @@ export class RegionMaker {
     }
     const box = width === undefined && height === undefined ? { width: thumbnailSide, height: thumbnailSide } : { width, height };
     return this.renderRegion({
-      ...rest,
+      ...otherParameters,
       ...(box.width !== undefined && { width: box.width }),
       ...(box.height !== undefined && { height: box.height }),
     });
   }
 
-  /** A rectangle of base-layer pixels scaled to exactly a size; `transform` can change it before it is encoded. */
+  /**
+   * Scales a rectangle of base-layer pixels to exactly this size. `transform` can change the scaled picture before it is encoded.
+   */
   async renderExactBox(
     options: { box: Box; output: Size; transform?: (picture: Picture) => Promise<Picture> },
     encoding: EncodingOptions,
@@ -136,17 +138,17 @@ export class RegionMaker {
     const background = backgroundOf(appearance);
     if (options.transform === undefined) return this.#encode(drawing, encoding, { background }, signal);
     const corrupt = new CorruptTiles();
-    const scaled = await this.#drawWithHoles(drawing, corrupt, signal);
+    const scaledPicture = await this.#drawWithHoles(drawing, corrupt, signal);
     corrupt.throwIfAllCorrupt();
-    const bytes = await encodePicture(await options.transform(scaled), encoding, { background, signal });
+    const bytes = await encodePicture(await options.transform(scaledPicture), encoding, { background, signal });
     return { kind: 'bytes', bytes, type: encoding.type, ...corruptTilesMember(corrupt) };
   }
 
   /**
-   * Checks a request and determines what to read; `null` if it selects nothing.
+   * Checks a request and determines what to read; `null` if the request selects nothing.
    *
-   * @param encoding the encoding, if it can keep samples.
-   * @throws BadValueError, TileSourceError
+   * @param encoding if it can keep samples, and the samples are not bytes, they stay unchanged.
+   * @throws BadValueError for parameters that are not allowed, and TileSourceError for an unknown frame.
    */
   async prepare(request: RegionRequest, encoding?: EncodingOptions): Promise<PreparedRegion | null> {
     const { frame = pictureDefaults.frame } = request;
@@ -166,7 +168,8 @@ export class RegionMaker {
       canKeepSamples(encoding) &&
       !canBeShown({ ...metadata, bands: metadata.bandCount });
     const method = keepsSamples || (resample === null && forbidsMixing(appearance.style)) ? 'nearest' : resample;
-    // Values are picked at full resolution if it is not too large to read, because a coarser level may contain other values.
+    // Nearest pixels are picked at full resolution if the region is not too large there, because a coarser level may contain other
+    // values.
     const readsFinest = method === 'nearest' && plan.region.width * plan.region.height <= maxPickedPixels;
     const level = readsFinest ? metadata.levels - 1 : plan.level;
     const window = windowAtLevel(metadata, plan.region, level);
@@ -181,7 +184,7 @@ export class RegionMaker {
     return isReduced && this.#renderer.mayLackValues(appearance, frame) ? 'average' : defaultKernel(window, output);
   }
 
-  /** A rectangle of a level, scaled. */
+  /** Draws a rectangle of a level, scaled. */
   async #drawScaled(drawing: Drawing, corrupt: CorruptTiles | undefined, signal: AbortSignal | undefined): Promise<Picture> {
     const { appearance, scaling } = drawing;
     const { kernel, output, window } = scaling;
@@ -190,12 +193,12 @@ export class RegionMaker {
     return scalePicture(await this.#renderer.renderBox(where, appearance, signal), scaling, signal);
   }
 
-  /** The picture of a prepared region, scaled, without padding. */
+  /** Draws a prepared region, scaled, without padding. */
   drawRegion(prepared: PreparedRegion, corrupt: CorruptTiles, signal?: AbortSignal): Promise<Picture> {
     return this.#drawWithHoles(prepared, corrupt, signal);
   }
 
-  /** A rectangle of a level, scaled, with holes in place of corrupt tiles. */
+  /** Draws a rectangle of a level, scaled, with holes in place of corrupt tiles. */
   async #drawWithHoles(drawing: Drawing, corrupt: CorruptTiles, signal: AbortSignal | undefined): Promise<Picture> {
     return this.#withHoles(await this.#drawScaled(drawing, corrupt, signal), drawing, corrupt);
   }
@@ -205,7 +208,7 @@ export class RegionMaker {
     if (corrupt.count === 0) return picture;
     const { metadata } = this.#renderer;
     const scale = levelScale(metadata, level);
-    const shown = {
+    const shownArea = {
       left: (box.left + window.left) * scale,
       top: (box.top + window.top) * scale,
       width: window.width * scale,
@@ -213,7 +216,7 @@ export class RegionMaker {
     };
     // The source may cache its raster, so it is copied before it is changed.
     const copy = { ...picture, data: picture.data.slice() };
-    await corrupt.drawHoles(copy, shown);
+    await corrupt.drawHoles(copy, shownArea);
     return copy;
   }
 
@@ -229,7 +232,7 @@ export class RegionMaker {
     return streamTiledTiff({ width, height, bands, dtype, read }, { encoding, ...this.#streamOptions(signal) });
   }
 
-  /** A pyramid can be as large as the image. A larger one would fill the disk without new information. */
+  /** Refuses a pyramid that is larger than the region, because it would fill the disk without new information. */
   #checkEnlarged({ canvas, plan: { region } }: PreparedRegion): void {
     const pixels = canvas.width * canvas.height;
     if (pixels <= this.#maxPixels || pixels <= region.width * region.height) return;
@@ -246,7 +249,7 @@ export class RegionMaker {
     };
   }
 
-  /** Draws and encodes a rectangle of a level: in one pass of libvips if the file contains it in a form that libvips reads. */
+  /** Draws and encodes a rectangle of a level, in one pass of libvips if libvips can read the stored tiles. */
   async #encode(
     drawing: Drawing,
     encoding: EncodingOptions,
@@ -257,28 +260,29 @@ export class RegionMaker {
     const where = boxToRead(drawing);
     const addsColor = steps.extend !== undefined && !isGray(steps.extend.color);
     const isScaledByLibvips = isForLibvips(scaling);
-    const opened = addsColor || !isScaledByLibvips ? null : await this.#renderer.openUndecoded(where, appearance, signal);
+    const openedPicture = addsColor || !isScaledByLibvips ? null : await this.#renderer.openUndecoded(where, appearance, signal);
     signal?.throwIfAborted();
     const directSteps = { ...steps, ...(isScaledByLibvips && { resize: { ...scaling.output, kernel: scaling.kernel } }), signal };
-    // If this fails, drawing tile by tile tells which tile is corrupt, or succeeds without this pass.
-    const bytes = opened && (await encodePicture(opened, encoding, directSteps).catch(() => null));
+    // If this fails, the picture is drawn tile by tile, which succeeds, or tells which tile is corrupt.
+    const bytes = openedPicture && (await encodePicture(openedPicture, encoding, directSteps).catch(() => null));
     if (bytes) return { kind: 'bytes', bytes, type: encoding.type };
     signal?.throwIfAborted();
     const corrupt = new CorruptTiles();
-    const drawn = isScaledByLibvips
+    const drawnPicture = isScaledByLibvips
       ? await this.#renderer.renderBox({ ...where, corrupt }, appearance, signal)
       : await this.#drawScaled(drawing, corrupt, signal);
     signal?.throwIfAborted();
     // Holes are drawn after scaling, so a picture with holes is not scaled while it is encoded.
     const scalesWhileEncoding = isScaledByLibvips && corrupt.count === 0;
-    const ready = isScaledByLibvips && !scalesWhileEncoding ? await scalePicture(drawn, scaling, signal) : drawn;
+    const scaledPicture =
+      isScaledByLibvips && !scalesWhileEncoding ? await scalePicture(drawnPicture, scaling, signal) : drawnPicture;
     corrupt.throwIfAllCorrupt();
-    const picture = await this.#withHoles(ready, drawing, corrupt);
-    const painted = addsColor ? await grayToColor(picture) : picture;
+    const pictureWithHoles = await this.#withHoles(scaledPicture, drawing, corrupt);
+    const picture = addsColor ? await grayToColor(pictureWithHoles) : pictureWithHoles;
     const remainingSteps = scalesWhileEncoding ? directSteps : { ...steps, signal };
     return {
       kind: 'bytes',
-      bytes: await encodePicture(painted, encoding, remainingSteps),
+      bytes: await encodePicture(picture, encoding, remainingSteps),
       type: encoding.type,
       ...corruptTilesMember(corrupt),
     };
@@ -297,13 +301,13 @@ export class RegionMaker {
       const read = (box: Box) => readPickedBlock(this.#renderer, prepared, box, signal);
       return streamTiledTiff({ ...canvas, bands, dtype, read, ...scale }, streaming);
     }
-    // Without a style, the picture has the samples of the image, among which no holes may be drawn.
+    // Without a style, the picture consists of the image's samples, among which no holes may be drawn.
     const corrupt = appearance.style === null ? undefined : new CorruptTiles();
     const readBlock = (box: Box) => this.#drawBlock(prepared, box, corrupt, signal);
-    // The number of bands is only known from a picture.
+    // Only a rendered picture tells the number of bands.
     const probe = await this.#renderer.renderBox({ ...corner, corrupt: corrupt && new CorruptTiles() }, appearance, signal);
     const isPadded = !isSameSize(canvas, plan.output);
-    const streamed = await streamTiledTiff(
+    const streamedPicture = await streamTiledTiff(
       {
         ...canvas,
         bands: probe.bands,
@@ -319,10 +323,10 @@ export class RegionMaker {
     try {
       corrupt?.throwIfAllCorrupt();
     } catch (error) {
-      streamed.stream.destroy();
+      streamedPicture.stream.destroy();
       throw error;
     }
-    return corrupt === undefined ? streamed : { ...streamed, ...corruptTilesMember(corrupt) };
+    return corrupt === undefined ? streamedPicture : { ...streamedPicture, ...corruptTilesMember(corrupt) };
   }
 
   /** Pixels per millimeter of the picture of a region, if the scale of the image is known. */
@@ -332,7 +336,7 @@ export class RegionMaker {
     return { x: output.width / region.width / mmX, y: output.height / region.height / (mmY ?? mmX) };
   }
 
-  /** A block of the scaled region. */
+  /** Draws a block of the scaled region. */
   async #drawBlock(
     prepared: PreparedRegion,
     block: Box,
@@ -348,12 +352,12 @@ export class RegionMaker {
   }
 }
 
-/** The member of a picture that counts its holes. */
+/** The member `corruptTiles` of a picture; no member if there are no holes. */
 export function corruptTilesMember({ count }: Pick<CorruptTiles, 'count'>): { corruptTiles?: number } {
   return count > 0 ? { corruptTiles: count } : {};
 }
 
-/** Whether an encoding can contain samples of more than a byte. */
+/** Whether an encoding can contain samples of more than 8 bits. */
 function canKeepSamples({ encoding, compression }: EncodingOptions): boolean {
   return encoding === 'TILED' && compression !== 'jpeg' && compression !== 'webp';
 }

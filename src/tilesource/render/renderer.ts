@@ -23,21 +23,22 @@ import { surveySamples, type FrameSurvey } from '../style/range.js';
 import { styleFrames, styleNodata, styleRaster, type StyleInputs } from '../style/render.js';
 
 /**
- * Many frames are mixed in strips of this many pixels, counting those of all frames together, but with at least `minStripRows` rows.
+ * If a style mixes several frames, they are mixed in strips. A strip has about this many pixels in all frames together, but at
+ * least `minStripRows` rows.
  */
 const pixelsPerStrip = 2 ** 25;
 const minStripRows = 16;
 
-/**
- * Cache limits for each image: number and bytes of parsed styles, bytes counted for each color of a style, and number of frames
- * with surveys.
- */
+/** Maximum number of parsed styles that are cached for each image. */
 const maxStyles = 16;
+/** Maximum memory of these styles in bytes. */
 const maxStyleBytes = 2 ** 23;
+/** Approximate memory of each color of a style in bytes. */
 const colorBytes = 64;
+/** Maximum number of frames of each image whose surveys are cached. */
 const maxSurveys = 64;
 
-/** Turns samples from a tile source into pictures: missing levels, color correction, style. */
+/** Turns samples from a tile source into pictures: makes missing levels, corrects colors and applies styles. */
 export class Renderer {
   readonly metadata: ImageMetadata;
   readonly populatedLevels: readonly number[];
@@ -58,10 +59,10 @@ export class Renderer {
   readonly #measuredImage: Renderer | undefined;
   #hasWarned = false;
 
-  /** @param measured the image whose ranges are measured, if this one shows its samples in other positions. */
-  constructor(source: TileSource, options: LargeImageOptions, measured?: Renderer) {
+  /** @param measuredImage the image whose ranges are measured, if this image shows that image's samples in other positions. */
+  constructor(source: TileSource, options: LargeImageOptions, measuredImage?: Renderer) {
     this.#source = source;
-    this.#measuredImage = measured;
+    this.#measuredImage = measuredImage;
     this.metadata = source.metadata;
     this.populatedLevels = source.populatedLevels;
     this.#icc = options.icc ?? true;
@@ -82,13 +83,13 @@ export class Renderer {
     return Math.max(1, this.metadata.frames?.length ?? 1);
   }
 
-  /** @throws TileOutsideError for tiles, otherwise TileSourceError, if there is no such frame. */
+  /** @throws TileSourceError if there is no such frame; with `forTile`, TileOutsideError. */
   checkFrame(frame: number, forTile = false): void {
     if (Number.isInteger(frame) && frame >= 0 && frame < this.frameCount) return;
     throw forTile ? new TileOutsideError('Frame does not exist') : new TileSourceError('Frame does not exist');
   }
 
-  /** Parses a style. @throws TileSourceError, BadValueError */
+  /** Parses a style. @throws TileSourceError or BadValueError for an invalid style. */
   async appearanceOf(style: string | object | undefined): Promise<Appearance> {
     if (style === undefined || style === '') return { style: null, correctsColors: this.#icc !== false };
     const key = typeof style === 'string' ? style : null;
@@ -104,7 +105,8 @@ export class Renderer {
   }
 
   /**
-   * Like {@link Renderer.appearanceOf}, for viewing a frame: without a style, georeferenced measurements are shown in their range.
+   * Like {@link Renderer.appearanceOf}, for viewing a frame. If there is no style, georeferenced measurements are shown in the
+   * range of their samples.
    *
    * @param encoding encoding of the picture. TIFF encodings keep samples unchanged.
    */
@@ -120,7 +122,7 @@ export class Renderer {
     return this.appearanceOf(bands === null ? style : toStyleJson(bands, this.metadata));
   }
 
-  /** The bands of the default style of a frame. An image with the same samples in other positions uses the same bands. */
+  /** The bands of the default style of a frame. An image that shows another image's samples uses the bands of that image. */
   async defaultBands(frame: number, signal?: AbortSignal): ReturnType<typeof createDefaultStyle> {
     if (this.#measuredImage) return this.#measuredImage.defaultBands(frame, signal);
     const cached = this.#defaultStyles.get(frame);
@@ -135,14 +137,14 @@ export class Renderer {
     return bands;
   }
 
-  /** The profile to apply to a frame for this appearance; `null` if there is none or it changes nothing. */
+  /** The profile to apply to a frame for this appearance; `null` if there is no profile, or if the profile changes nothing. */
   profileFor(frame: number, appearance: Appearance): Uint8Array | null {
     if (!appearance.correctsColors) return null;
     const profile = this.#source.iccProfile?.(frame) ?? this.#source.iccProfile?.(0) ?? null;
     return profile && !isSrgbProfile(profile) ? profile : null;
   }
 
-  /** One tile of any level; the address has been checked. */
+  /** Renders one tile of any level. The caller has checked the address. */
   renderTile(
     tile: { level: number; x: number; y: number; frame: number; corrupt?: CorruptTiles | undefined },
     appearance: Appearance,
@@ -163,15 +165,15 @@ export class Renderer {
   }
 
   /**
-   * `bandNodata`: the samples that mean no value in a style, if they differ from the nodata value of the image. Absent for a frame
-   * whose colors a profile changes.
+   * The option `bandNodata`: the samples that mean "no value" in a style, if they differ from the image's nodata value. Absent for
+   * a frame whose colors a profile changes.
    */
   #nodataOptions(appearance: Appearance, frame: number, readFrame: number): Pick<LevelBox, 'bandNodata'> {
     const { style } = appearance;
     const { bandCount, nodata } = this.metadata;
     if (style === null || forbidsMixing(style) || this.profileFor(readFrame, appearance) !== null) return {};
     const bandNodata = styleNodata(style, { frame, readFrame, bandCount });
-    return bandNodata.every((each) => each === null || each === nodata) ? {} : { bandNodata };
+    return bandNodata.every((sample) => sample === null || sample === nodata) ? {} : { bandNodata };
   }
 
   /** Whether some samples may lack a value. Pictures are then scaled by {@link Renderer.renderReduced}. */
@@ -180,11 +182,14 @@ export class Renderer {
     const { nodata, dtype } = this.metadata;
     if (dtype.startsWith('float') || nodata !== undefined) return true;
     return styleFrames(appearance.style ?? { bands: [] }, frame).some(
-      (shown) => this.#nodataOptions(appearance, frame, shown).bandNodata !== undefined,
+      (readFrame) => this.#nodataOptions(appearance, frame, readFrame).bandNodata !== undefined,
     );
   }
 
-  /** A rectangle of a level, averaged to a size before it gets its colors, so that samples without a value do not count in the means. */
+  /**
+   * Renders a rectangle of a level, averaged to a size. Samples are averaged before they get colors, so that those without a value
+   * do not count.
+   */
   async renderReduced(
     where: LevelBox,
     { size, window }: { size: Size; window: Window },
@@ -214,7 +219,7 @@ export class Renderer {
     return frames === 1 ? Infinity : Math.max(minStripRows, Math.floor(pixelsPerStrip / (frames * box.width)));
   }
 
-  /** A rectangle of a level, in its pixels. */
+  /** Renders a rectangle of a level. */
   renderBox(where: LevelBox, appearance: Appearance, signal?: AbortSignal): Promise<Picture> {
     const { style } = appearance;
     if (!style) return this.#renderBoxWithoutMargin(where, appearance, signal);
@@ -222,12 +227,12 @@ export class Renderer {
     const rows = this.#stripRows(where, style);
     if (rows >= box.height) return this.#renderBoxWithMargin(where, appearance, signal);
     return this.#renderStrips(box, rows, (strip) =>
-      // Opacity must not differ between strips.
+      // All strips must have the same bands, so none may drop its alpha.
       this.#renderBoxWithMargin({ ...where, level, box: strip }, { ...appearance, mayDropAlpha: false }, signal),
     );
   }
 
-  /** Many frames are mixed strip by strip, so that they are not all in memory. */
+  /** Renders a box strip by strip, so that not all pixels of many frames are in memory at the same time. */
   async #renderStrips(box: Box, rows: number, read: (strip: Box) => Promise<Picture>): Promise<Picture> {
     let picture: Picture | null = null;
     for (let top = 0; top < box.height; top += rows) {
@@ -239,7 +244,7 @@ export class Renderer {
     return picture;
   }
 
-  /** A box with the margin that the functions of its style need. */
+  /** Renders a box with the margin that the functions of the style need, and cuts the margin off. */
   async #renderBoxWithMargin(where: LevelBox, appearance: Appearance, signal: AbortSignal | undefined): Promise<Picture> {
     const { box, level } = where;
     const margin = functionReach(appearance.style?.functions ?? []);
@@ -266,8 +271,8 @@ export class Renderer {
   }
 
   /**
-   * A rectangle of a level that is decoded while it is encoded; `null` if it has to be drawn with {@link Renderer.renderBox}. Corrupt
-   * tiles are noticed when it is used.
+   * Opens a rectangle of a level that is decoded only while it is encoded; `null` if it must be drawn with
+   * {@link Renderer.renderBox}. Corrupt tiles are noticed when the picture is used.
    */
   async openUndecoded(where: LevelBox, appearance: Appearance, signal?: AbortSignal): Promise<OpenedPicture | null> {
     if (appearance.style !== null || this.profileFor(where.frame, appearance) !== null) return null;
@@ -275,27 +280,27 @@ export class Renderer {
   }
 
   /**
-   * Samples of a rectangle of a level as styles and statistics use them: bytes with corrected colors, others as returned by the
-   * source.
+   * Reads the samples of a rectangle of a level, as styles and statistics use them. Colors in bytes are corrected; all other
+   * samples are as the source returns them.
    */
   async readSamples(where: LevelBox, appearance: Appearance, signal?: AbortSignal): Promise<Raster> {
     const raster = await this.#reader.readBox(where, signal);
     return isPicture(raster) ? this.#correctColors(raster, where.frame, appearance) : raster;
   }
 
-  /** Determines the level from which a region is read, and the size of its picture; `null` if it selects nothing. @throws BadValueError */
+  /** Plans from which level a region is read, and the size of its picture; `null` if it selects nothing. @throws BadValueError */
   planRegion(request: RegionBounds & RegionOutput, maxReadPixels?: number): RegionPlan | null {
     return planRegion(this.metadata, this.populatedLevels, regionInPixels(this.metadata, request), maxReadPixels);
   }
 
-  /** Samples of a region, mixed to its output size. */
+  /** Reads the samples of a region, mixed to its output size. */
   async readMixedSamples(plan: RegionPlan, frame: number, appearance: Appearance, signal?: AbortSignal): Promise<Raster> {
     const raster = await this.readSamples({ level: plan.level, frame, box: plan.levelBox }, appearance, signal);
     const nodata = this.metadata.nodata ?? null;
     return isSameSize(raster, plan.output) ? raster : resample(raster, plan.output, nodata, signal);
   }
 
-  /** Statistics of a frame that determine ranges of styles; measured once. */
+  /** Statistics of a frame, which determine the ranges of styles. They are measured once. */
   async survey(frame: number, appearance: Appearance, signal?: AbortSignal): Promise<FrameSurvey> {
     const name = `${frame}/${appearance.correctsColors}`;
     const cached = this.#surveys.get(name);
@@ -313,14 +318,14 @@ export class Renderer {
   /** Reads the rasters of all frames that a style needs, by frame. */
   async #styleRasters(style: Style, frame: number, read: (frame: number) => Promise<Raster>): Promise<Map<number, Raster>> {
     const rasters = new Map<number, Raster>();
-    for (const each of styleFrames(style, frame)) {
-      this.checkFrame(each);
-      rasters.set(each, await read(each));
+    for (const usedFrame of styleFrames(style, frame)) {
+      this.checkFrame(usedFrame);
+      rasters.set(usedFrame, await read(usedFrame));
     }
     return rasters;
   }
 
-  /** Rasters of all frames that a style needs for one rectangle. */
+  /** Reads the rasters of all frames that a style needs for one rectangle. */
   async styleInputs(where: LevelBox, appearance: Appearance & { style: Style }, signal?: AbortSignal): Promise<StyleInputs> {
     const read = (frame: number) => this.readSamples({ ...where, frame }, appearance, signal);
     return this.#createInputs(appearance, where.frame, await this.#styleRasters(appearance.style, where.frame, read), signal);
@@ -333,7 +338,7 @@ export class Renderer {
     signal: AbortSignal | undefined,
   ): StyleInputs {
     const { white } = this.metadata;
-    return { frame, rasters, survey: (each) => this.survey(each, appearance, signal), white, memo: this.#memo };
+    return { frame, rasters, survey: (usedFrame) => this.survey(usedFrame, appearance, signal), white, memo: this.#memo };
   }
 
   async #renderFrames(
@@ -344,9 +349,9 @@ export class Renderer {
   ): Promise<Picture> {
     const { style } = appearance;
     if (!style) return this.#correctColors(await toPicture(await read(frame), this.metadata.white), frame, appearance);
-    const readCorrected = async (each: number): Promise<Raster> => {
-      const raster = await read(each);
-      return isPicture(raster) ? this.#correctColors(raster, each, appearance) : raster;
+    const readCorrected = async (usedFrame: number): Promise<Raster> => {
+      const raster = await read(usedFrame);
+      return isPicture(raster) ? this.#correctColors(raster, usedFrame, appearance) : raster;
     };
     const rasters = await this.#styleRasters(style, frame, readCorrected);
     const options = { mayDropAlpha: appearance.mayDropAlpha === true, ...(signal && { signal }) };
@@ -383,7 +388,7 @@ export class Renderer {
   }
 }
 
-/** Pictures are scaled by libvips. Others, and those with missing values, are averaged. */
+/** Scales pictures with libvips. Other rasters, and pictures with missing values, are averaged. */
 async function resample(raster: Raster, size: Size, nodata: number | null, signal: AbortSignal | undefined): Promise<Raster> {
   if (!isPicture(raster) || nodata !== null) return averageSamples(raster, size, { nodata, signal });
   return resizePicture(raster, { ...size, kernel: defaultKernel(raster, size) }, signal);

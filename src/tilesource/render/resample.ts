@@ -1,28 +1,29 @@
 import type { Size, Window } from '../geometry.js';
 
-/** Ways to scale, by libvips name. */
+/** Ways to scale, by their names in libvips. */
 export type Kernel = 'nearest' | 'linear' | 'cubic' | 'lanczos3';
 
-/** How a region is scaled: by a kernel of libvips, or so that samples without a value are left out of means. */
+/** How a region is scaled: by a kernel of libvips, or by `average`, which leaves samples without a value out of means. */
 export type ScaleMethod = Kernel | 'average';
 
-/** Rows of a picture to be made out of rows of another. */
+/** A task to make rows of a scaled picture from rows of another picture. */
 export interface ResampleTask {
-  /** 1 to 4 bands; the last one of 2 and 4 is alpha. */
+  /** Samples of 1 to 4 bands. If there are 2 or 4 bands, the last band is alpha. */
   data: Uint8Array;
   width: number;
   height: number;
   bands: number;
-  /** The window of the whole result, in pixels of these rows. */
+  /** The window that the whole result shows, in pixels of `data`. */
   window: Window;
+  /** Size of the whole result. */
   output: Size;
   kernel: Exclude<Kernel, 'nearest'>;
-  /** Rows of the result to compute. */
+  /** Rows of the result to compute, not including row `to`. */
   from: number;
   to: number;
 }
 
-/** Distance from the center of a kernel to its end, in pixels of the source or of the result, whichever are larger. */
+/** Distance from the center of a kernel to its end, in pixels of the source or of the result, whichever pixels are larger. */
 const supports: Readonly<Record<ResampleTask['kernel'], number>> = { linear: 1, cubic: 2, lanczos3: 3 };
 
 const sinc = (x: number) => (x === 0 ? 1 : Math.sin(Math.PI * x) / (Math.PI * x));
@@ -34,14 +35,18 @@ const kernels: Readonly<Record<ResampleTask['kernel'], (distance: number) => num
   lanczos3: (x) => (x < 3 ? sinc(x) * sinc(x / 3) : 0),
 };
 
-/** How far beyond a window pixels are needed, in pixels of the source. `ratio`: number of source pixels per pixel of the result. */
+/**
+ * How far beyond a window pixels are needed, in pixels of the source.
+ *
+ * @param ratio number of source pixels per pixel of the result.
+ */
 export function reach(kernel: ScaleMethod, ratio: number): number {
   return kernel === 'nearest' || kernel === 'average' ? 0 : supports[kernel] * Math.max(1, ratio);
 }
 
 /**
- * The source pixels that are mixed for each pixel along one axis. Pixel i is made of `counts[i]` source pixels from `firsts[i]` on; their
- * weights begin at `weights[i * taps]`.
+ * Which source pixels are mixed for each pixel of the result, along one axis. Pixel i is made of `counts[i]` source pixels,
+ * beginning with `firsts[i]`. Their weights begin at `weights[i * taps]`.
  */
 interface PixelMixtures {
   firsts: Int32Array;
@@ -78,7 +83,7 @@ function mixturesAlong(
     let sum = 0;
     for (let position = low; position <= high; position += 1) {
       const weight = kernels[kernel](Math.abs(position + 0.5 - center) / stretch);
-      // The border is repeated beyond the picture.
+      // Beyond the picture, its border is repeated.
       mixtures.weights[at + Math.min(last, Math.max(first, position)) - first]! += weight;
       sum += weight;
     }
@@ -89,14 +94,14 @@ function mixturesAlong(
   return mixtures;
 }
 
-/** Approximate number of products for making a picture. */
+/** Approximate number of multiplications for making a picture. */
 export function resampleCost({ width, bands, window, output, kernel }: Omit<ResampleTask, 'data' | 'from' | 'to'>): number {
   const down = 2 * reach(kernel, window.height / output.height);
   const across = 2 * reach(kernel, window.width / output.width);
   return output.height * bands * (width * down + output.width * across);
 }
 
-/** Makes the rows. Colors are weighted by their alpha. */
+/** Computes the rows of a task. Colors are weighted by their alpha. */
 export function resampleRows(task: ResampleTask): Uint8Array<ArrayBuffer> {
   const { width, height, bands, window, output, kernel, from, to } = task;
   const hasAlpha = bands === 2 || bands === 4;
@@ -116,15 +121,15 @@ export function resampleRows(task: ResampleTask): Uint8Array<ArrayBuffer> {
   const rowLength = width * bands;
   const row = new Float32Array(rowLength);
   const out = new Uint8ClampedArray((to - from) * output.width * bands);
-  const mixed = new Float32Array(output.width * bands);
+  const mixedRow = new Float32Array(output.width * bands);
   for (let y = 0; y < to - from; y += 1) {
     row.fill(0);
     const first = down.firsts[y]!;
     for (let tap = 0; tap < down.counts[y]!; tap += 1)
       addRow(row, source, (first + tap) * rowLength, down.weights[y * down.taps + tap]!);
-    mixRow(row, mixed, across, bands);
-    if (hasAlpha) divideByAlpha(mixed, bands);
-    out.set(mixed, y * output.width * bands);
+    mixRow(row, mixedRow, across, bands);
+    if (hasAlpha) divideByAlpha(mixedRow, bands);
+    out.set(mixedRow, y * output.width * bands);
   }
   return new Uint8Array(out.buffer);
 }
@@ -162,7 +167,7 @@ function mixRow(row: Float32Array, mixed: Float32Array, { firsts, counts, weight
   }
 }
 
-/** Colors multiplied by alpha, and alpha. */
+/** Returns the samples with colors multiplied by alpha. Alpha stays unchanged. */
 function multiplyByAlpha(data: Uint8Array, bands: number): Float32Array {
   const out = Float32Array.from(data);
   for (let at = 0; at < out.length; at += bands) {

@@ -6,11 +6,12 @@ import { averageSamples } from '../pyramid/average.js';
 import { resizeNearest, type Picture } from './pixels.js';
 import { reach, resampleCost, resampleRows, type Kernel, type ResampleTask, type ScaleMethod } from './resample.js';
 
-/** Maximum error of an edge's position, in pixels of the result, when libvips scales whole pixels only. */
-const tolerance = 0.02;
+/** Maximum error of an edge's position, in pixels of the result, that is accepted so that libvips can scale whole pixels. */
+const maxEdgeError = 0.02;
 
-/** Maximum number of products that are computed on the event loop, and number of products in one task of a thread. */
+/** Maximum number of multiplications that are done on the event loop. */
 const maxInlineProducts = 2 ** 20;
+/** Number of multiplications in one task of a thread. */
 const productsPerTask = 2 ** 25;
 
 /** Maximum number of tasks that run at the same time. */
@@ -18,13 +19,13 @@ const maxConcurrentTasks = 2;
 
 /** How to make a picture from a part of a level. */
 export interface Scaling {
-  /** Pixels of the level to read. */
+  /** The part of the level to read, in pixels of the level. */
   box: Box;
-  /** The window of the picture, in pixels of the box. */
+  /** The part of the box that the picture shows, in pixels of the box. */
   window: Window;
   output: Size;
   kernel: ScaleMethod;
-  /** Whether the window is the whole box, apart from an error that cannot be seen. */
+  /** Whether the window is the whole box, apart from an error that nobody can see. */
   isWhole: boolean;
 }
 
@@ -35,7 +36,8 @@ export function windowAtLevel(shape: PyramidShape, base: Box, level: number): Wi
 }
 
 /**
- * How to read a window of a level and scale it to a size. `isPart`: the neighbors of the window are scaled too, and must meet it without a seam.
+ * Plans how to read a window of a level and scale it to a size. With `isPart`, the window's neighbors are scaled separately, and
+ * the results must fit together without a seam.
  */
 export function planScaling(
   shape: PyramidShape,
@@ -68,12 +70,13 @@ function planAxis(start: number, length: number, limit: number, output: number, 
   const margin = reachPixels === 0 ? 0 : reachPixels + 1;
   const from = Math.min(limit - 1, Math.max(0, Math.floor(start - margin)));
   const needed = { from, to: Math.min(limit, Math.max(from + 1, Math.ceil(start + length + margin))) };
-  return { rounded, needed, isWhole: edgeError <= tolerance };
+  return { rounded, needed, isWhole: edgeError <= maxEdgeError };
 }
 
 /**
- * Whether libvips scales the picture correctly: only if it has whole pixels and is not enlarged. It would shift enlarged pixels
- * by half a pixel, and pick pixels at the corners of their areas.
+ * Whether libvips scales the picture correctly. This is only the case if the window has whole pixels and is not enlarged. libvips
+ * would shift an enlarged picture by half a pixel, and with `nearest` would pick pixels at the corners of areas instead of their
+ * middles.
  */
 export function isForLibvips(scaling: Scaling): scaling is Scaling & { kernel: Kernel } {
   const { isWhole, window, output, kernel } = scaling;
@@ -111,7 +114,7 @@ export async function scalePicture(picture: Picture, scaling: Scaling, signal?: 
   return { ...picture, ...output, data };
 }
 
-/** The rows of the source that some rows of the result need. */
+/** Completes a task with the rows of the source that it needs. */
 function taskOfRows(picture: Picture, task: Omit<ResampleTask, 'data'>): ResampleTask {
   const { window, output, kernel, from, to } = task;
   const ratio = window.height / output.height;

@@ -23,14 +23,14 @@ export function readJpegForm(bytes: Uint8Array): (JpegForm & Size) | null {
     const marker = view[at + 1] ?? 0;
     const length = view.readUInt16BE(at + 2);
     if (marker === 0xee && length >= 14 && view.toString('latin1', at + 4, at + 9) === 'Adobe') transform = view[at + 15] ?? null;
-    // Baseline and extended sequential; libtiff reads no others.
+    // Headers of baseline and extended sequential frames. libtiff reads no other kinds.
     if (marker === 0xc0 || marker === 0xc1) {
       const components = view[at + 9] ?? 0;
       if (view[at + 4] !== 8 || at + 10 + components * 3 > view.length) return null;
       const ids = Array.from({ length: components }, (_, index) => view[at + 10 + index * 3]).join();
       const factors = view[at + 11] ?? 0x11;
       const otherFactors = Array.from({ length: Math.max(0, components - 1) }, (_, index) => view[at + 14 + index * 3]);
-      if (otherFactors.some((each) => each !== 0x11)) return null;
+      if (otherFactors.some((factor) => factor !== 0x11)) return null;
       return {
         width: view.readUInt16BE(at + 7),
         height: view.readUInt16BE(at + 5),
@@ -47,37 +47,40 @@ export function readJpegForm(bytes: Uint8Array): (JpegForm & Size) | null {
   return null;
 }
 
-/** Stored JPEG tiles side by side, row by row; `null` for missing ones. */
+/** Stored JPEG tiles that together show a part of a level. */
 export interface StoredMosaic {
+  /** The tiles row by row; `null` for missing tiles. */
   tiles: readonly (Uint8Array | null)[];
+  /** Number of tiles in a row. */
   columns: number;
+  /** Size of a tile. */
   tile: Size;
   bands: number;
-  /** The part of the mosaic, from its upper left, that shows the image. */
+  /** Size of the part of the mosaic that shows the image, from the upper left corner. */
   shown: Size;
 }
 
 /**
- * Opens a rectangle of a mosaic of JPEG tiles as one input of libvips, which is several times as fast as one for each tile: the
- * tiles become a TIFF in memory. In place of a missing tile, some other tile is shown. A corrupt tile is noticed when the picture
- * is used.
+ * Opens a rectangle of a mosaic of JPEG tiles as one input of libvips, which is several times as fast as one input for each tile.
+ * For that, the tiles become a TIFF in memory. In place of a missing tile, the TIFF shows another tile. A corrupt tile is noticed
+ * when the picture is used.
  *
  * @returns `null` if the tiles do not fit into one TIFF.
  */
 export function openMosaic(mosaic: StoredMosaic, box: Box): OpenedPicture | null {
-  const present = mosaic.tiles.find((tile) => tile !== null);
-  const form = present && readJpegForm(present);
+  const firstTile = mosaic.tiles.find((tile) => tile !== null);
+  const form = firstTile && readJpegForm(firstTile);
   const bands = form?.components === 1 || form?.components === 3 ? form.components : null;
   if (!form || bands === null || bands !== mosaic.bands) return null;
   for (const tile of mosaic.tiles) {
-    if (tile === null || tile === present) continue;
-    const other = readJpegForm(tile);
-    if (!other || JSON.stringify(other) !== JSON.stringify(form)) return null;
+    if (tile === null || tile === firstTile) continue;
+    const otherForm = readJpegForm(tile);
+    if (!otherForm || JSON.stringify(otherForm) !== JSON.stringify(form)) return null;
   }
   if (form.width !== mosaic.tile.width || form.height !== mosaic.tile.height) return null;
   // TIFF requires tile sides that are multiples of 16.
   if (form.width % 16 !== 0 || form.height % 16 !== 0) return null;
-  const input = sharp(mosaicToTiff(mosaic, form, present), { limitInputPixels: false, failOn: 'error', sequentialRead: true });
+  const input = sharp(mosaicToTiff(mosaic, form, firstTile), { limitInputPixels: false, failOn: 'error', sequentialRead: true });
   const image = input.extract(box);
   return { image: bands === 1 ? image.toColourspace('b-w') : image, width: box.width, height: box.height, bands };
 }
@@ -117,13 +120,14 @@ function mosaicToTiff(mosaic: StoredMosaic, form: JpegForm, placeholder: Uint8Ar
   let end = dataAt;
   let placeholderAt = -1;
   const positions = tiles.map((bytes) => {
-    const stored = bytes ?? placeholder;
-    if (stored === placeholder && placeholderAt >= 0) return { offset: placeholderAt, length: stored.length };
+    const tileBytes = bytes ?? placeholder;
+    const { length } = tileBytes;
+    if (tileBytes === placeholder && placeholderAt >= 0) return { offset: placeholderAt, length };
     const offset = end;
-    if (stored === placeholder) placeholderAt = offset;
-    parts.push(stored);
-    end += stored.length;
-    return { offset, length: stored.length };
+    if (tileBytes === placeholder) placeholderAt = offset;
+    parts.push(tileBytes);
+    end += length;
+    return { offset, length };
   });
   writeEntry(256, 4, 1, columns * tile.width);
   writeEntry(257, 4, 1, (tiles.length / columns) * tile.height);

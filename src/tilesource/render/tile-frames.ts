@@ -45,22 +45,22 @@ export async function renderSprite(
   request: TileFramesRequest,
 ): Promise<EncodedPicture | StreamedPicture> {
   const { frameList, framesAcross, ...region } = request;
-  const listed = (frameList ?? []).filter((frame) => Number.isInteger(frame) && frame >= 0 && frame < renderer.frameCount);
-  const frames = listed.length > 0 ? listed : Array.from({ length: renderer.frameCount }, (_, frame) => frame);
+  const listedFrames = (frameList ?? []).filter((frame) => Number.isInteger(frame) && frame >= 0 && frame < renderer.frameCount);
+  const frames = listedFrames.length > 0 ? listedFrames : Array.from({ length: renderer.frameCount }, (_, frame) => frame);
   if (frames.length > maxFrames) {
     throw new BadValueError(
       `One picture shows at most ${maxFrames} frames, not ${frames.length}. Choose some of them with frameList.`,
     );
   }
   const { columns, rows } = spriteGrid(frames.length, framesAcross);
-  const [only] = frames;
-  if (frames.length === 1 && only !== undefined) return regions.renderRegion({ ...region, frame: only });
+  const [firstFrame] = frames;
+  if (frames.length === 1 && firstFrame !== undefined) return regions.renderRegion({ ...region, frame: firstFrame });
   const encoding = parseEncoding(request);
   const prepared = await regions.prepare({ ...region, frame: frames[0] ?? 0 });
   if (!prepared) return { kind: 'bytes', bytes: new Uint8Array(0), type: encoding.type };
   const cell = prepared.canvas;
   const size = { width: cell.width * columns, height: cell.height * rows };
-  // The sprite is assembled in memory, also for TILED.
+  // The sprite is assembled in memory, even for TILED, so its size is limited as for TIFF.
   regions.checkSize(size, { ...encoding, encoding: encoding.encoding === 'TILED' ? 'TIFF' : encoding.encoding });
   const { fill, plan } = prepared;
   const isCentered = fill?.anchor === 'center';
@@ -70,10 +70,10 @@ export async function renderSprite(
   };
   const isPadded = cell.width !== plan.output.width || cell.height !== plan.output.height;
   const addsColor = isPadded && fill !== null && !(fill.color[0] === fill.color[1] && fill.color[1] === fill.color[2]);
-  // Samples of 0 are not black in every type.
+  // A sample of 0 is not black in every sample type.
   const emptySample = prepared.appearance.style ? 0 : createByteConverter(renderer.metadata.dtype, renderer.metadata.white)(0);
   let sprite: Picture | undefined;
-  let holes = 0;
+  let holeCount = 0;
   const positionsOfFrames = new Map<number, number[]>();
   for (const [position, frame] of frames.entries()) {
     const existing = positionsOfFrames.get(frame);
@@ -84,22 +84,22 @@ export async function renderSprite(
     const corrupt = new CorruptTiles();
     let picture = await regions.drawRegion({ ...prepared, frame }, corrupt, request.signal);
     corrupt.throwIfAllCorrupt();
-    // Without a style, the picture has the samples of the image, among which no holes may be drawn.
+    // Without a style, a tiled picture consists of the image's samples, among which no holes may be drawn.
     if (encoding.encoding === 'TILED' && prepared.appearance.style === null && corrupt.count > 0) throw corrupt.errors[0]!;
-    holes += corrupt.count;
+    holeCount += corrupt.count;
     if (addsColor) picture = await grayToColor(picture);
     sprite ??= solidPicture(size, picture.bands, [emptySample, emptySample, emptySample, 0]);
-    const converted = await convertToBands(picture, sprite.bands);
+    const cellPicture = await convertToBands(picture, sprite.bands);
     const padding = isPadded && fill ? solidPicture(cell, sprite.bands, fill.color) : null;
     for (const position of positions) {
       const at = { left: (position % columns) * cell.width, top: Math.floor(position / columns) * cell.height };
       if (padding !== null) blit(sprite, padding, at);
-      blit(sprite, converted, { left: at.left + offset.left, top: at.top + offset.top });
+      blit(sprite, cellPicture, { left: at.left + offset.left, top: at.top + offset.top });
       if (isSliceOver()) await nextSlice(request.signal);
     }
   });
   if (!sprite) return { kind: 'bytes', bytes: new Uint8Array(0), type: encoding.type };
-  const holesMember = corruptTilesMember({ count: holes });
+  const holesMember = corruptTilesMember({ count: holeCount });
   if (encoding.encoding === 'TILED')
     return { ...(await regions.streamPicture(sprite, encoding, request.signal)), ...holesMember };
   const background = fill?.color ?? backgroundOf(prepared.appearance);
@@ -107,7 +107,10 @@ export async function renderSprite(
   return { kind: 'bytes', bytes, type: encoding.type, ...holesMember };
 }
 
-/** Frames of one image have the same bands. If a file breaks this rule, the other frames are converted to the bands of the first. */
+/**
+ * Converts a frame to the bands of the first frame. Usually, all frames of an image have the same bands, but some files break this
+ * rule.
+ */
 async function convertToBands(picture: Picture, bands: Picture['bands']): Promise<Picture> {
   let out = picture;
   if (bands >= 3) out = await grayToColor(out);

@@ -8,15 +8,15 @@ import { packingTags, packTile, storedBandCount, type TilePacking } from '../pyr
 import type { StreamedPicture } from '../requests.js';
 import { temporaryPath, unlinkOpenFile } from '../../core/temporary-files.js';
 
-/** Side of a tile, and of the block that is read and reduced at once, in pixels. */
+/** Side of a tile, and side of a block that is read and reduced as a whole, in pixels. */
 export const [tileSide, blockSide] = [256, 1024];
 
-/** Maximum number of pixels of a pyramid, to protect the disk; far above any image. */
+/** Maximum number of pixels of a pyramid, to protect the disk. Images have far fewer pixels. */
 const maxPyramidPixels = 2 ** 37;
 
-/** Samples to write, which can be read block by block. JPEG and WebP need 1 to 4 bands of bytes. */
+/** The picture to write, which is read block by block. For JPEG and WebP, it must have 1 to 4 bands of bytes. */
 export interface BlockPicture extends BlockImage {
-  /** Resolution of the full size. */
+  /** Resolution of the finest level. */
   pixelsPerMm?: { x: number; y: number };
 }
 
@@ -38,10 +38,10 @@ export async function streamTiledTiff(
 }
 
 /**
- * Streams a TIFF that is written into a temporary file first. The file no longer has a name when the stream starts (if the system
- * allows that), so nothing is left behind whatever happens.
+ * Writes a TIFF into a temporary file, and then streams the file. If the system allows that, the file's name is removed before, so
+ * that nothing is left behind even if the process is killed.
  *
- * @param write writes the TIFF. @returns its length in bytes.
+ * @param write writes the TIFF, and returns its length in bytes.
  */
 export async function streamTiff(
   write: (container: TiffContainer) => Promise<number>,
@@ -72,7 +72,7 @@ async function writePyramid(
   const levels = await new PyramidWriter(container, picture, {
     tileSide,
     blockSide,
-    // Lossless output keeps existing values, because label images must not get mixed ones.
+    // Lossless output must not contain new values, because mixed values mean nothing in label images.
     nearest: compression === 'lzw' || compression === 'none',
     encode: (tile) => packTile(tile, packing),
     signal,

@@ -5,7 +5,7 @@ import { hasAlpha, type Picture, type Transform } from './pixels.js';
 /** Gray values from here on are white in bitonal pictures. */
 const whiteFrom = 128;
 
-/** A rotated picture. Gray and bitonal pictures have one band, in which transparent pixels are white. */
+/** Mirrors, rotates and tones a picture. Gray and bitonal results have one band, in which transparent pixels are white. */
 export async function transformPicture(
   picture: Picture,
   { mirror, degrees, tone }: Transform,
@@ -18,7 +18,7 @@ export async function transformPicture(
     image = tone === 'bitonal' ? image.threshold(whiteFrom) : image.greyscale();
     bands = 1;
   }
-  // sharp mirrors before it rotates, whatever the order of the calls.
+  // sharp always mirrors before it rotates, independent of the order of the calls.
   if (mirror) image = image.flop();
   if (degrees !== 0) image = image.rotate(degrees);
   if (bands <= 2) image = image.toColourspace('b-w');

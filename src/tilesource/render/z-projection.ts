@@ -17,27 +17,30 @@ import type { Renderer } from './renderer.js';
 /** Maximum number of planes that a projection combines. */
 const maxProjectedPlanes = 256;
 
-/** Planes of a stack that are read at the same time. */
+/** Number of planes of a stack that are read at the same time. */
 const planesAtOnce = 4;
-/** Number of projections that are kept for an image, and of stacks that are kept for each projection. */
+/** Maximum number of projections that are cached for an image. */
 const maxProjections = 8;
+/** Maximum number of stacks that are cached for a projection. */
 const maxStacks = 64;
-/** Number of processed samples between two checks of the time. */
-const samplesAtOnce = 16_384;
+/** Number of samples that are processed between two checks of the time. */
+const samplesPerCheck = 16_384;
 
 const methods = ['max', 'mean', 'min'] as const;
 
-/** How the planes of a stack are combined: the function that is applied to each sample, and the range of planes. */
+/** How the planes of a stack are combined. */
 export interface ZProjection {
+  /** The function that combines the samples of all planes at each position. */
   method: (typeof methods)[number];
+  /** The first and the last plane. */
   from: number;
   to: number;
 }
 
 /**
- * The projection of a request; `null` if it has none.
+ * The projection that a request asks for; `null` if it asks for none.
  *
- * @throws BadValueError
+ * @throws BadValueError for parameters that are not allowed, or that the image does not have planes for.
  */
 export function zProjectionOf(metadata: ImageMetadata, { zProject, zFrom, zTo }: ZRequest): ZProjection | null {
   if (zProject === undefined) {
@@ -60,14 +63,17 @@ export function zProjectionOf(metadata: ImageMetadata, { zProject, zFrom, zTo }:
   return { method, from, to };
 }
 
-/** Returns a function that gives the image whose frames are projections of stacks. `make` makes each image at its first request. */
-export function createZProjector<Made>(
+/**
+ * Returns a function that projects the image's stacks. The result is an image whose frames are the projections. `createImage`
+ * creates it when it is first needed.
+ */
+export function createZProjector<Image>(
   source: TileSource,
   renderer: Renderer,
   cache: RasterCache | undefined,
-  make: (projected: TileSource, cache: RasterCache) => Made,
-): (projection: ZProjection) => Made {
-  const images = new LRUCache<string, { image: Made }>({ max: maxProjections });
+  createImage: (projected: TileSource, cache: RasterCache) => Image,
+): (projection: ZProjection) => Image {
+  const images = new LRUCache<string, { image: Image }>({ max: maxProjections });
   let sharedCache = cache;
   return (projection) => {
     const name = `${projection.method}/${projection.from}-${projection.to}`;
@@ -78,15 +84,15 @@ export function createZProjector<Made>(
       get: (key) => rasters.get(`${name}/${key}`),
       set: (key, raster) => rasters.set(`${name}/${key}`, raster),
     };
-    const created = make(new ProjectedStacks(source, renderer, projection, cacheOfProjection), cacheOfProjection);
-    images.set(name, { image: created });
-    return created;
+    const image = createImage(new ProjectedStacks(source, renderer, projection, cacheOfProjection), cacheOfProjection);
+    images.set(name, { image });
+    return image;
   };
 }
 
 /**
- * The image with each frame replaced by the projection of all frames that differ from it only in z. Frames keep their numbers,
- * so that styles and requests name them as usual.
+ * An image in which each frame is replaced by the projection of its stack: all frames that differ from it only in z. Frames keep
+ * their numbers, so that styles and requests name them as usual.
  */
 class ProjectedStacks implements TileSource {
   readonly metadata: ImageMetadata;
@@ -127,9 +133,9 @@ class ProjectedStacks implements TileSource {
     const combiner = new StackCombiner(shape, this.#projection.method, metadata.nodata ?? null);
     // Planes are added in order, so that sums of floats do not depend on which of them is read first.
     for (let first = 0; first < frames.length; first += planesAtOnce) {
-      const next = frames.slice(first, first + planesAtOnce);
-      const planes = await mapConcurrently(next, planesAtOnce, (plane) =>
-        this.#renderer.readSamples({ level, frame: plane, box, nearest, corrupt: holes }, asStored, signal),
+      const nextFrames = frames.slice(first, first + planesAtOnce);
+      const planes = await mapConcurrently(nextFrames, planesAtOnce, (frame) =>
+        this.#renderer.readSamples({ level, frame, box, nearest, corrupt: holes }, asStored, signal),
       );
       for (const plane of planes) {
         signal?.throwIfAborted();
@@ -137,7 +143,7 @@ class ProjectedStacks implements TileSource {
       }
     }
     const raster = await combiner.result(signal);
-    // A tile that is corrupt in one plane is a hole, because nobody knows whether its samples would have counted.
+    // A tile that is corrupt in one plane becomes a hole, because nobody knows whether that plane's samples would have counted.
     if (holes === undefined || holes.count === 0) this.#cache.set(key, raster);
     else for (const [name, error] of holes.keyedErrors) corrupt?.add(error, partOfTile(metadata, address), name);
     return raster;
@@ -153,7 +159,7 @@ class ProjectedStacks implements TileSource {
     if (chosenFrames.length === 0) {
       throw new BadValueError(`Invalid zFrom ${from} or zTo ${to}: frame ${frame} has no planes there.`);
     }
-    const stack = chosenFrames.toSorted((a, b) => a.position - b.position).map((each) => each.frame);
+    const stack = chosenFrames.toSorted((a, b) => a.position - b.position).map((chosenFrame) => chosenFrame.frame);
     this.#stacks.set(frame, stack);
     return stack;
   }
@@ -164,18 +170,19 @@ class ProjectedStacks implements TileSource {
 }
 
 /**
- * Combines rasters of equal shape one after the other, so that not all of them are in memory. As in every mean of the renderer,
- * samples without a value (NaN, no data) are left out; a sample that has a value in no raster has none in the result.
+ * Combines rasters of equal shape one after the other, so that not all rasters are in memory at the same time. As in every mean of
+ * the renderer, samples without a value (NaN, no data) are left out. A sample without a value in all rasters has no value in the
+ * result.
  */
 class StackCombiner {
   readonly #method: ZProjection['method'];
   readonly #nodata: number;
-  /** The largest or smallest samples so far, or the result of a mean. */
+  /** For `max` and `min`, the largest or smallest samples so far. For `mean`, the result. */
   readonly #raster: Raster;
   readonly #sums: Int32Array | Float64Array | null = null;
   /** For each sample, the number of rasters in which it has a value. `null` if every raster has all values. */
   readonly #counts: Uint16Array | null = null;
-  #added = 0;
+  #rasterCount = 0;
 
   constructor(shape: Omit<Raster, 'data'>, method: ZProjection['method'], nodata: number | null) {
     const { dtype } = shape;
@@ -190,8 +197,8 @@ class StackCombiner {
   }
 
   async add(raster: Raster): Promise<void> {
-    const isFirst = this.#added === 0;
-    this.#added += 1;
+    const isFirst = this.#rasterCount === 0;
+    this.#rasterCount += 1;
     if (this.#sums !== null) await this.#addToSums(raster, this.#sums);
     else if (isFirst) this.#raster.data.set(raster.data);
     else await this.#keepExtremes(raster);
@@ -200,15 +207,15 @@ class StackCombiner {
   /** The projection of all rasters that were added. */
   async result(signal?: AbortSignal): Promise<Raster> {
     const { data, dtype } = this.#raster;
-    const [sums, counts, added, nodata] = [this.#sums, this.#counts, this.#added, this.#nodata];
+    const [sums, counts, rasterCount, nodata] = [this.#sums, this.#counts, this.#rasterCount, this.#nodata];
     if (sums === null) return this.#raster;
     const isFloat = dtype.startsWith('float');
     await forEachRange(
       data.length,
-      samplesAtOnce,
+      samplesPerCheck,
       (from, to) => {
         for (let at = from; at < to; at += 1) {
-          const count = counts === null ? added : counts[at]!;
+          const count = counts === null ? rasterCount : counts[at]!;
           const mean = sums[at]! / count;
           data[at] = count === 0 ? nodata : isFloat ? mean : roundHalfEven(mean);
         }
