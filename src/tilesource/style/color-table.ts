@@ -10,9 +10,7 @@ export const channels = [0, 1, 2, 3] as const;
 export class BandColors {
   readonly isMultiplied: boolean;
   readonly #colors: BandStyle['palette'];
-  /**
-   * Four numbers for each color of the palette. They are made when first needed, because most tiles are colored by existing tables.
-   */
+  /** The palette as four numbers for each color. Made when first needed, because most tiles are colored by existing tables. */
   #palette: Float64Array | undefined;
   readonly #last: number;
   readonly #min: number;
@@ -35,8 +33,9 @@ export class BandColors {
   }
 
   /**
-   * Writes the color of a sample, 0 to 255 with fractions, to four positions from `at` on. @returns false if the sample adds
-   * nothing.
+   * Writes the color of a sample to four positions of `into` from `at` on, as values from 0 to 255 with fractions.
+   *
+   * @returns false if the sample has no color, because it has no value or is outside the range.
    */
   writeColor(sample: number, into: Float32Array, at: number): boolean {
     if (Number.isNaN(sample) || sample === this.#nodata) return false;
@@ -62,19 +61,22 @@ export class BandColors {
   }
 }
 
-/** The color of every possible sample of a type, looked up by `sample - offset`. Samples that add nothing are neutral. */
+/**
+ * The color of every possible sample of a type. Its index is `sample - offset`. Samples without a color get values that do not
+ * change other colors.
+ */
 export interface ColorTable {
   offset: number;
-  /** Colors as bytes, with red in the lowest one. */
+  /** Colors with one byte per channel, with red in the lowest byte. */
   words: Int32Array;
-  /** Values of each channel, 0 to 255 with fractions. */
+  /** Values of each channel, from 0 to 255 with fractions. */
   planes: readonly Float32Array[];
   /** Minimum and maximum value of each channel. */
   lows: readonly number[];
   highs: readonly number[];
 }
 
-/** Sample types with few enough values that all of them can be colored in advance. */
+/** Sample types with so few possible values that all values can be colored in advance. */
 const tableRanges: Partial<Record<Raster['dtype'], { offset: number; size: number }>> = {
   uint8: { offset: 0, size: 256 },
   int8: { offset: -128, size: 256 },
@@ -82,12 +84,12 @@ const tableRanges: Partial<Record<Raster['dtype'], { offset: number; size: numbe
   int16: { offset: -32_768, size: 65_536 },
 };
 
-/** Number of colors in a table for samples of a type; `null` if there are too many. */
+/** Number of colors in a table for samples of a type; `null` if a table would have too many colors. */
 export function tableSize(dtype: Raster['dtype']): number | null {
   return tableRanges[dtype]?.size ?? null;
 }
 
-/** Colors every sample of a type. @throws RangeError for a type without {@link tableSize}. */
+/** Makes the table for a sample type. @throws RangeError for a type without {@link tableSize}. */
 export function makeColorTable(colors: BandColors, dtype: Raster['dtype']): ColorTable {
   const range = tableRanges[dtype];
   if (!range) throw new RangeError(`No table for samples of type ${dtype}`);
@@ -103,8 +105,8 @@ export function makeColorTable(colors: BandColors, dtype: Raster['dtype']): Colo
       bytes[index * 4 + channel] = entry[channel]!;
     }
   }
-  const extremes = (start: number, better: (a: number, b: number) => number) =>
-    planes.map((plane) => plane.reduce((best, value) => better(best, value), start));
+  const extremes = (start: number, choose: (a: number, b: number) => number) =>
+    planes.map((plane) => plane.reduce((best, value) => choose(best, value), start));
   return {
     offset,
     words: new Int32Array(bytes.buffer),
@@ -114,15 +116,17 @@ export function makeColorTable(colors: BandColors, dtype: Raster['dtype']): Colo
   };
 }
 
-/** Bytes of color tables that are cached for one image: enough for some tables of 16 bits, or thousands of 8 bits. */
+/**
+ * Maximum bytes of color tables that are cached for one image: enough for some tables of 16-bit samples, or thousands of 8 bits.
+ */
 const maxTableBytes = 2 ** 23;
 
-/** Number of pairs of bands, of 256 KiB each, that are cached for one image. */
+/** Maximum number of tables for pairs of bands that are cached for one image. Each takes 256 KiB. */
 const maxPairs = 8;
 
 /** Caches results for the styles of one image: measured ranges, and tables of colors. */
 export class StyleMemo {
-  /** By band of a style, then by frame. Entries are dropped with the style. */
+  /** Ranges by band of a style, then by frame. Entries are dropped together with the style. */
   readonly #ranges = new WeakMap<BandStyle, Map<number, SampleRange>>();
   readonly #tables = new LRUCache<string, ColorTable>({
     maxSize: maxTableBytes,
@@ -132,7 +136,10 @@ export class StyleMemo {
   readonly #pairs: { tables: readonly [ColorTable, ColorTable]; colors: Int32Array }[] = [];
   #nextNumber = 0;
 
-  /** The range of a band in a frame. Simultaneous callers do not share a call of `resolve`, because it may end with the request of one of them. */
+  /**
+   * The range of a band in a frame. Simultaneous callers do not share a call of `resolve`, because a call ends early if its own
+   * request ends.
+   */
   async getRange(band: BandStyle, frame: number, resolve: () => Promise<SampleRange>): Promise<SampleRange> {
     const frames = this.#ranges.get(band) ?? new Map<number, SampleRange>();
     this.#ranges.set(band, frames);
@@ -143,7 +150,7 @@ export class StyleMemo {
     return range;
   }
 
-  /** The colors of a band, cached while there is capacity for them. */
+  /** The color table of a band, cached while there is capacity. */
   getTable(band: BandStyle, range: SampleRange, dtype: Raster['dtype'], make: () => ColorTable): ColorTable {
     const number = this.#numbers.get(band) ?? this.#nextNumber++;
     this.#numbers.set(band, number);
@@ -155,7 +162,7 @@ export class StyleMemo {
     return table;
   }
 
-  /** The colors of two bands combined, cached for the last few pairs. */
+  /** The combined colors of two bands, cached for the last few pairs. */
   getPairColors(a: ColorTable, b: ColorTable, make: () => Int32Array): Int32Array {
     const cached = this.#pairs.find(({ tables }) => tables[0] === a && tables[1] === b);
     if (cached) return cached.colors;

@@ -7,10 +7,10 @@ type FourPixelPass = (first: number, end: number) => void;
 /** Number of pairs of two bytes. */
 const bytePairs = 2 ** 16;
 
-/** Corrects products that are slightly below a whole number, before fractions are cut off. */
+/** Added to products before fractions are cut off, because rounding errors may put a product slightly below a whole number. */
 const roundingMargin = 1e-5;
 
-/** The colors of every pair of bytes. */
+/** The product of the colors of every pair of bytes. */
 export function pairColors(a: ColorTable, b: ColorTable, memo: StyleMemo): Int32Array {
   return memo.getPairColors(a, b, () => {
     const colors = new Int32Array(bytePairs);
@@ -25,9 +25,9 @@ export function pairColors(a: ColorTable, b: ColorTable, memo: StyleMemo): Int32
 }
 
 /**
- * Looks up colors and writes red, green and blue of four pixels as three words, which takes less than half the time of doing it in
- * two steps. Each loop is written out, because a function call for each pixel takes longer than the pixel. `null` if the bands
- * need another pass.
+ * Returns a function that looks up colors, and writes red, green and blue of four pixels as three words. This takes less than half
+ * the time of looking up and writing separately. Each loop is written out, because a function call takes longer than a pixel.
+ * `null` if the bands need another pass.
  *
  * @param words the result.
  */
@@ -70,7 +70,7 @@ interface PairedBands {
   stride: number;
   a: number;
   b: number;
-  /** Offset of the pair's index in the colors. */
+  /** What is subtracted from the index of a pair to find its color in `colors`. */
   offset: number;
   colors: Int32Array;
 }
@@ -91,8 +91,8 @@ function lookUpPairs({ data, stride, a, b, offset, colors }: PairedBands, words:
 }
 
 /**
- * Pixels of three bytes, which are also read as words: the colors of the first, second and third byte follow each other, and share
- * no channel.
+ * Colors pixels of three bytes, which are read as words of four bytes. `colors` contains the colors for the first, the second and
+ * the third byte of a pixel, 256 of each. The three colors of a pixel share no channel.
  */
 function sumTriples(
   samples: Int32Array,
@@ -114,7 +114,7 @@ function sumTriples(
   }
 }
 
-/** A band whose samples are few enough for a table of all their colors. */
+/** A band with a table of the colors of all its possible samples. */
 export interface FusedLayer {
   data: Samples;
   /** Number of samples from one pixel to the next. */

@@ -8,7 +8,7 @@ import type { Raster } from '../raster.js';
 
 /** The supported functions on styled pictures. Nothing from a request is ever executed. */
 export type StyleFunction =
-  /** Adds `weight` times the difference from the median of `kernel` by `kernel` pixels: sharpens. */
+  /** Sharpens: adds `weight` times the difference between a pixel and the median of `kernel` by `kernel` pixels. */
   | { name: 'medianFilter'; kernel: number; weight: number }
   /** Shows which pixels of the image have one of some values. */
   | { name: 'maskPixelValues'; values: readonly (number | readonly number[])[]; positive: Rgba; negative: Rgba };
@@ -22,16 +22,16 @@ const maxKernel = 15;
 const maxValues = 4096;
 const maxSamples = 64;
 
-/** Number of pixels that are changed between checks of the time. */
-const pixelsAtOnce = 16_384;
+/** Number of pixels that are processed between two checks of the time. */
+const pixelsPerCheck = 16_384;
 
 /** Parses the `function` of a style: a name, `{ name, parameters }`, or a list of them. @throws BadValueError */
 export function parseFunctions(value: unknown): StyleFunction[] {
   if (value === undefined || value === null) return [];
-  const listed: unknown[] = Array.isArray(value) ? value : [value];
-  if (listed.length > maxFunctions)
-    throw new BadValueError(`Style has ${listed.length} functions; at most ${maxFunctions} are allowed`);
-  return listed.map((entry) => {
+  const entries: unknown[] = Array.isArray(value) ? value : [value];
+  if (entries.length > maxFunctions)
+    throw new BadValueError(`Style has ${entries.length} functions; at most ${maxFunctions} are allowed`);
+  return entries.map((entry) => {
     const { name, parameters = {} } = isObject(entry) ? entry : { name: entry };
     if (!isObject(parameters)) throw new BadValueError("The parameters of a style 'function' must be an object");
     const shortName = typeof name === 'string' ? name.replace(libraryPrefix, '') : name;
@@ -79,8 +79,8 @@ function parseMaskPixelValues(parameters: Record<string, unknown>): StyleFunctio
   };
 }
 
-function parseMaskColor(value: unknown, byDefault: Rgba): Rgba {
-  if (value === undefined || value === null) return byDefault;
+function parseMaskColor(value: unknown, defaultColor: Rgba): Rgba {
+  if (value === undefined || value === null) return defaultColor;
   const color = typeof value === 'string' ? tryParseColor(value) : null;
   if (color) return color;
   const isByte = (part: unknown): part is number =>
@@ -94,21 +94,22 @@ function parseMaskColor(value: unknown, byDefault: Rgba): Rgba {
   );
 }
 
-/** Number of pixels around the visible ones that the functions need. */
+/** Width in pixels of the margin around a picture that the functions need. */
 export function functionReach(functions: readonly StyleFunction[]): number {
-  return functions.reduce((sum, each) => sum + (each.name === 'medianFilter' ? Math.ceil(each.kernel / 2) : 0), 0);
+  return functions.reduce((sum, entry) => sum + (entry.name === 'medianFilter' ? Math.ceil(entry.kernel / 2) : 0), 0);
 }
 
-/** Applies the functions in order. @param source reads the samples of the pixels in the picture, as styles use them. */
+/** Applies the functions in order. @param readSource reads the samples of the picture's pixels, as styles use them. */
 export async function applyFunctions(
   functions: readonly StyleFunction[],
   picture: Picture,
-  source: () => Promise<Raster>,
+  readSource: () => Promise<Raster>,
   signal?: AbortSignal,
 ): Promise<Picture> {
   let result = picture;
-  for (const each of functions) {
-    result = each.name === 'medianFilter' ? await sharpen(result, each, signal) : await maskPixels(await source(), each, signal);
+  for (const entry of functions) {
+    result =
+      entry.name === 'medianFilter' ? await sharpen(result, entry, signal) : await maskPixels(await readSource(), entry, signal);
   }
   return result;
 }
@@ -120,12 +121,12 @@ async function sharpen(
 ): Promise<Picture> {
   const { data, width, height, bands } = picture;
   if (kernel === 1 || weight === 0) return picture;
-  // libvips refuses pictures that are smaller than the kernel; beyond their borders their last rows and columns are repeated.
-  const extended = fitBorder(picture, { width: Math.max(width, kernel), height: Math.max(height, kernel) });
-  const raw = { width: extended.width, height: extended.height, channels: bands };
+  // libvips refuses pictures that are smaller than the kernel, so these are extended by repeating their last row and column.
+  const extendedPicture = fitBorder(picture, { width: Math.max(width, kernel), height: Math.max(height, kernel) });
+  const raw = { width: extendedPicture.width, height: extendedPicture.height, channels: bands };
   // Alpha stays unchanged.
-  const image = sharp(extended.data as Uint8Array, { raw, limitInputPixels: false }).median(kernel);
-  const filtered = await runProcessing(
+  const image = sharp(extendedPicture.data as Uint8Array, { raw, limitInputPixels: false }).median(kernel);
+  const medians = await runProcessing(
     () => (bands <= 2 ? image.extractChannel(0).toColourspace('b-w') : image).raw().toBuffer(),
     signal,
   );
@@ -134,14 +135,14 @@ async function sharpen(
   const out = new Uint8ClampedArray(data);
   await forEachRange(
     width * height,
-    pixelsAtOnce,
+    pixelsPerCheck,
     (from, to) => {
       for (let pixel = from; pixel < to; pixel += 1) {
-        const wideAt = pixel + Math.floor(pixel / width) * (extended.width - width);
+        const extendedIndex = pixel + Math.floor(pixel / width) * (extendedPicture.width - width);
         for (let band = 0; band < colors; band += 1) {
           const at = pixel * bands + band;
           const sample = data[at]!;
-          out[at] = sample + (sample - filtered[wideAt * step + band]!) * weight;
+          out[at] = sample + (sample - medians[extendedIndex * step + band]!) * weight;
         }
       }
     },
@@ -155,7 +156,7 @@ async function maskPixels(
   { values, positive, negative }: Extract<StyleFunction, { name: 'maskPixelValues' }>,
   signal: AbortSignal | undefined,
 ): Promise<Picture> {
-  // A number is a single sample, or 0xBBGGRR; missing bands are 255.
+  // For images with one band, a number is a sample. For other images, it is the color 0xBBGGRR, and missing bands are 255.
   const maskValues = values.map((value) => {
     const samples = typeof value !== 'number' ? value : bands === 1 ? [value] : [0, 8, 16].map((bits) => (value >> bits) & 255);
     return Array.from({ length: bands }, (_, band) => samples[band] ?? 255);
@@ -166,7 +167,7 @@ async function maskPixels(
   const out = new Uint8Array(width * height * 4);
   await forEachRange(
     width * height,
-    pixelsAtOnce,
+    pixelsPerCheck,
     (from, to) => {
       for (let pixel = from; pixel < to; pixel += 1) {
         const at = pixel * bands;

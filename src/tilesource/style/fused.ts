@@ -10,31 +10,31 @@ interface Target {
   memo: StyleMemo;
 }
 
-/** Number of pixels whose colors are looked up before they are packed. They fit the fastest memory. */
-const pixelsAtOnce = 2 ** 12;
+/** Number of pixels whose colors are looked up before they are packed. So many colors fit into the fastest memory. */
+const pixelsPerBatch = 2 ** 12;
 
-/** Writes the colors of a run of pixels as words. */
+/** Writes the colors of `count` pixels from `first` on as words, to `to` from `at` on. */
 type Lookup = (first: number, count: number, to: Int32Array, at: number) => void;
 
 /**
- * A single pass over the pixels that does everything for the usual styles: one band, bands whose colors share no channel, and a
- * band multiplied by another. `null` for other styles.
+ * Returns a single pass over the pixels that does everything for the usual styles: one band, bands whose colors share no channel,
+ * or one band multiplied by another band. `null` for other styles.
  *
- * @param target bands of the result: red, green and blue, or with alpha; `memo` caches tables.
+ * @param target `bands` is 3 for red, green and blue, and 4 with alpha. `memo` caches tables.
  */
 export function fusedPass(layers: readonly FusedLayer[], out: Uint8Array, { bands, memo }: Target): FusedPass | null {
   const lookup = createLookup(layers, memo);
   if (lookup === null) return null;
   const words = new Int32Array(out.buffer, out.byteOffset, out.length >> 2);
   if (bands === 4) return (first, count) => lookup(first, count, words, first);
-  const inFours = fourPixelPass(layers, words, memo);
-  const colors = new Int32Array(pixelsAtOnce);
+  const passInFours = fourPixelPass(layers, words, memo);
+  const colors = new Int32Array(pixelsPerBatch);
   return (first, count) => {
     const end = first + count;
-    const foursEnd = inFours !== null && first % 4 === 0 ? end - (count % 4) : first;
-    if (foursEnd > first) inFours?.(first, foursEnd);
-    for (let from = foursEnd; from < end; from += pixelsAtOnce) {
-      const length = Math.min(pixelsAtOnce, end - from);
+    const foursEnd = passInFours !== null && first % 4 === 0 ? end - (count % 4) : first;
+    if (foursEnd > first) passInFours?.(first, foursEnd);
+    for (let from = foursEnd; from < end; from += pixelsPerBatch) {
+      const length = Math.min(pixelsPerBatch, end - from);
       lookup(from, length, colors, 0);
       packTriples(colors, length, { out, words, first: from });
     }
@@ -56,8 +56,8 @@ function createLookup(layers: readonly FusedLayer[], memo: StyleMemo): Lookup | 
 }
 
 /**
- * Puts the red, green and blue of words side by side. Four pixels are written as three words, which takes a third of the time of
- * copying bytes.
+ * Writes only the red, green and blue bytes of words, one pixel after the other. Four pixels are written as three words, which
+ * takes a third of the time of copying bytes.
  */
 function packTriples(
   colors: Int32Array,
@@ -81,7 +81,7 @@ function packTriples(
   }
 }
 
-/** A table that adds nothing to other colors. It accepts any sample, because it is looked up with samples of the other table, which may be negative. */
+/** A table that adds nothing to other colors. It has the offset of another table, because it is looked up with the same samples. */
 const emptyTableLike = ({ offset }: ColorTable): ColorTable => ({
   offset,
   words: new Int32Array(256),
@@ -90,7 +90,10 @@ const emptyTableLike = ({ offset }: ColorTable): ColorTable => ({
   highs: [0, 0, 0, 0],
 });
 
-/** Whether the maximum of the layers' bytes is their bitwise or, in each channel: all but one are 0, or one is 255. */
+/**
+ * Whether in each channel at most one layer has values other than 0, or one layer is always 255. Then the maximum of the layers'
+ * bytes is the same as their bitwise "or".
+ */
 function shareNoChannel(layers: readonly FusedLayer[]): boolean {
   return [0, 1, 2, 3].every(
     (channel) =>
@@ -99,7 +102,7 @@ function shareNoChannel(layers: readonly FusedLayer[]): boolean {
   );
 }
 
-/** Some pixels of a raster. */
+/** A run of pixels of a raster. */
 interface PixelRun {
   first: number;
   count: number;
@@ -122,12 +125,12 @@ function addLookedUp({ data, stride, band, table }: FusedLayer, { first, count }
 }
 
 /**
- * Three bands of bytes of one raster that share no channel. With all tables in one, the loop has everything it needs in registers,
- * which takes a third of the time. `null` for other bands.
+ * Creates the lookup for three bands of bytes of one raster whose colors share no channel. All tables are put into one array, so
+ * that the loop has everything in registers, which takes a third of the time. `null` for other bands.
  */
 function createSumLookup(layers: readonly [FusedLayer, FusedLayer, FusedLayer]): Lookup | null {
   const [{ data, stride }] = layers;
-  if (layers.some((each) => each.data !== data || each.stride !== stride || each.table.words.length !== 256)) return null;
+  if (layers.some((layer) => layer.data !== data || layer.stride !== stride || layer.table.words.length !== 256)) return null;
   const colors = new Int32Array(3 * 256);
   layers.forEach(({ table }, position) => colors.set(table.words, position * 256));
   const bands = layers.map(({ band }) => band);
@@ -140,7 +143,7 @@ interface SummedBands {
   stride: number;
   bands: readonly number[];
   colors: Int32Array;
-  /** Positions of the colors of sample 0 of each band. */
+  /** For each band, the index in `colors` of the color for sample 0. */
   starts: readonly number[];
 }
 
@@ -159,7 +162,7 @@ function lookUpSums(
   }
 }
 
-/** A band of bytes multiplied by another: both are looked up together. */
+/** Creates the lookup for a band of bytes multiplied by another band, which looks up both samples together. */
 function createProductLookup(a: FusedLayer, b: FusedLayer, memo: StyleMemo): Lookup | null {
   if (a.table.words.length !== 256 || b.table.words.length !== 256) return null;
   const colors = pairColors(a.table, b.table, memo);

@@ -3,8 +3,8 @@ import { LRUCache } from 'lru-cache';
 import { BadValueError } from '../../errors.js';
 import { tryParseColor, type Rgba } from '../color.js';
 
-/** Number of colors of a continuous palette whose name does not contain one. */
-const defaultSteps = 256;
+/** Number of colors of a continuous palette if its name contains no number. */
+const defaultColorCount = 256;
 
 /** Maximum number of colors of a list or a named palette. */
 const maxColors = 4096;
@@ -26,26 +26,26 @@ const spacedColors: Readonly<Record<string, readonly string[]>> = {
   winter: ['#0000ff', '#00ff80'],
 };
 
-/** Lists of distinct colors by their names in matplotlib, where the library has other names. */
+/** Names of the library for lists of distinct colors, by their names in matplotlib. */
 const listNames: Readonly<Record<string, string>> = { tab10: 'Category10' };
 
 /**
- * Parses a palette: a color (from black to it), a list of colors, or a name such as `viridis`, `matplotlib.Viridis_6`,
- * `colorbrewer.sequential.Blues_9`; the suffix `_r` reverses.
+ * Parses a palette: a color (the palette begins with black), a list of colors, or a name such as `viridis`, `matplotlib.Viridis_6`
+ * or `colorbrewer.sequential.Blues_9`. The suffix `_r` of a name reverses the palette.
  *
  * @returns at least two colors.
- * @throws BadValueError
+ * @throws BadValueError for any other value.
  */
 export function parsePalette(value: unknown): readonly Rgba[] {
   const colors = Array.isArray(value) ? listOfColors(value) : typeof value === 'string' ? textPalette(value) : null;
   if (colors === null || colors.length === 0 || colors.length > maxColors) throw createPaletteError(value);
-  const [only] = colors;
-  return colors.length === 1 && only ? [[0, 0, 0, 255], only] : colors;
+  const [firstColor] = colors;
+  return colors.length === 1 && firstColor ? [[0, 0, 0, 255], firstColor] : colors;
 }
 
 function createPaletteError(value: unknown): BadValueError {
-  const shown = typeof value === 'string' ? value : JSON.stringify(value);
-  return new BadValueError(`cannot be used as a color palette.: '${shown.length > 200 ? `${shown.slice(0, 200)}…` : shown}'.`);
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  return new BadValueError(`cannot be used as a color palette.: '${text.length > 200 ? `${text.slice(0, 200)}…` : text}'.`);
 }
 
 function listOfColors(list: readonly unknown[]): Rgba[] | null {
@@ -60,7 +60,7 @@ function listOfColors(list: readonly unknown[]): Rgba[] | null {
   return colors.every((color) => color !== null) ? colors : null;
 }
 
-/** Recently parsed palettes, which bands share. */
+/** Recently parsed palettes. Bands with the same palette share its colors. */
 const parsedPalettes = new LRUCache<string, readonly Rgba[]>({ maxSize: 2 ** 16, sizeCalculation: (colors) => colors.length });
 
 function textPalette(text: string): readonly Rgba[] | null {
@@ -88,23 +88,23 @@ function findNamedColors(name: string, count: number | null): Rgba[] | null {
     const anchors = parseAll(spaced);
     return count === null ? anchors : sampleColors(count, (at) => colorBetween(anchors, at));
   }
-  const listed = libraryExport(
+  const scheme = libraryExport(
     'scheme',
     Object.hasOwn(listNames, name.toLowerCase()) ? (listNames[name.toLowerCase()] ?? name) : name,
   );
   const interpolate = libraryExport('interpolate', name);
-  if (isColorList(listed)) return parseAll(count === null ? listed : listed.slice(0, count));
+  if (isColorList(scheme)) return parseAll(count === null ? scheme : scheme.slice(0, count));
   // Sequential and diverging schemes have one list for each number of colors.
-  const exact: unknown = Array.isArray(listed) && count !== null ? listed[count] : undefined;
-  if (isColorList(exact)) return parseAll(exact);
+  const listOfCount: unknown = Array.isArray(scheme) && count !== null ? scheme[count] : undefined;
+  if (isColorList(listOfCount)) return parseAll(listOfCount);
   return isInterpolator(interpolate)
-    ? sampleColors(count ?? defaultSteps, (at) => tryParseColor(interpolate(at)) ?? [0, 0, 0, 255])
+    ? sampleColors(count ?? defaultColorCount, (at) => tryParseColor(interpolate(at)) ?? [0, 0, 0, 255])
     : null;
 }
 
 const members = new Map<string, unknown>(Object.entries(chromatic).map(([key, value]) => [key.toLowerCase(), value]));
 
-/** An export of the library by its name in any case: `schemeBlues`, `interpolateViridis`. */
+/** Finds an export of the library, such as `schemeBlues` or `interpolateViridis`. Upper and lower case make no difference. */
 function libraryExport(kind: string, name: string): unknown {
   return members.get(`${kind}${name}`.toLowerCase());
 }
@@ -129,7 +129,7 @@ function colorBetween(anchors: readonly Rgba[], at: number): Rgba {
   return interpolateColor(anchors, at).map(Math.round) as unknown as Rgba; // four numbers in, four numbers out
 }
 
-/** Color of a palette at 0 to 1, channels with fractions. */
+/** The color of a palette at a position from 0 to 1. Channels have fractions. */
 export function interpolateColor(palette: readonly Rgba[], at: number): [number, number, number, number] {
   const position = Math.min(1, Math.max(0, at)) * (palette.length - 1);
   const index = Math.min(palette.length - 2, Math.floor(position));

@@ -9,33 +9,33 @@ import { parsePalette } from './palette.js';
 export type StyleBound =
   | { kind: 'number'; value: number }
   | { kind: 'auto' | 'min' | 'max' | 'full' }
-  /** The largest fraction of the samples that may be outside the range at this end. */
+  /** At most this fraction of the samples is outside the range at this end. */
   | { kind: 'threshold'; fraction: number };
 
-/** How to color and add one band. */
+/** How the samples of one band are colored and combined with other bands. */
 export interface BandStyle {
-  /** Number from 1, name, or `null` for the default one. */
+  /** The band's number, from 1, or its name. `null` means the default band. */
   band: number | string | null;
   frame?: number;
   framedelta: number;
   min: StyleBound;
   max: StyleBound;
   palette: readonly Rgba[];
-  /** Whether the palette is the plain one from black to white. */
-  plain: boolean;
+  /** Whether the style names no palette, so that the palette goes from black to white. */
+  hasDefaultPalette: boolean;
   discrete: boolean;
   nodata: number | null;
   composite: 'lighten' | 'multiply';
-  /** Whether samples outside the range get the colors at its ends; otherwise they add nothing. */
+  /** Whether samples outside the range get the colors at its ends. Otherwise they get no color. */
   clamp: boolean;
-  /** The position of a sample in the range, 0 to 1, is raised to this power. So a number below 1 lightens the band. */
+  /** The position of a sample in the range, from 0 to 1, is raised to this power, so a gamma below 1 lightens the band. */
   gamma: number;
 }
 
 /** The smallest and the largest `gamma` of a band. */
 const gammaRange = [0.01, 100] as const;
 
-/** Sample type of the values that clients measure in a picture with a style. */
+/** Sample type of the values that clients get when they measure a picture with a style. */
 type StyleType = 'uint8' | 'uint16' | 'float' | 'source';
 
 /** A checked style. Without bands the image keeps its colors. */
@@ -43,24 +43,26 @@ export interface Style {
   bands: readonly BandStyle[];
   /** The functions applied to the colored picture, in order. */
   functions: readonly StyleFunction[];
-  /** `null` for 0 to 255 with fractions. */
+  /** `null` means values from 0 to 255 with fractions. */
   dtype: StyleType | null;
-  /** The only output channel to keep. */
+  /** The only channel of the colors to keep; `null` keeps all channels. */
   axis: number | null;
   icc: IccOption | undefined;
 }
 
-/** Maximum number of bands of a style, of colors of all their palettes, and of characters of its text. */
+/** Maximum number of bands of a style. */
 const maxBands = 256;
+/** Maximum number of colors of all palettes of a style. */
 const maxColors = maxBands * 256;
+/** Maximum number of characters of a style's text. */
 const maxCharacters = 256 * 1024;
 
 /**
  * Parses a style from a client, in slices.
  *
  * @returns `null` if there is no style.
- * @throws TileSourceError if it is not a JSON object; BadValueError for a value in it that is not allowed; LargeImageError
- * `too-large`.
+ * @throws TileSourceError if the style is not a JSON object, BadValueError if it contains a value that is not allowed, and
+ * LargeImageError `too-large` if its text is too long.
  */
 export async function parseStyle(style: string | object | undefined): Promise<Style | null> {
   if (style === undefined || style === '') return null;
@@ -68,20 +70,22 @@ export async function parseStyle(style: string | object | undefined): Promise<St
   if (!isObject(object)) throw new TileSourceError('Style is not a valid json object.');
   const icc = parseIcc(object.icc);
   const functions = parseFunctions(object.function);
-  const listed = object.bands;
-  if (listed !== undefined && !Array.isArray(listed)) throw new BadValueError("Style 'bands' must be a list of objects");
-  const entries: unknown[] = listed ?? (Object.keys(object).some((key) => key !== 'icc' && key !== 'function') ? [object] : []);
+  const bandEntries = object.bands;
+  if (bandEntries !== undefined && !Array.isArray(bandEntries))
+    throw new BadValueError("Style 'bands' must be a list of objects");
+  const entries: unknown[] =
+    bandEntries ?? (Object.keys(object).some((key) => key !== 'icc' && key !== 'function') ? [object] : []);
   if (entries.length > maxBands) throw new BadValueError(`Style has ${entries.length} bands; at most ${maxBands} are allowed`);
   const bands: BandStyle[] = [];
-  let colors = 0;
+  let colorCount = 0;
   for (const entry of entries) {
     if (!isObject(entry)) throw new BadValueError("Style 'bands' must be a list of objects");
     if (entry.function !== undefined) {
       throw new BadValueError("Style 'function' is for the whole style, next to 'bands', not for one of them");
     }
     const band = parseBand(entry);
-    colors += band.palette.length;
-    if (colors > maxColors) throw new BadValueError(`The palettes of a style have more than ${maxColors} colors in total`);
+    colorCount += band.palette.length;
+    if (colorCount > maxColors) throw new BadValueError(`The palettes of a style have more than ${maxColors} colors in total`);
     bands.push(band);
     if (isSliceOver()) await nextSlice();
   }
@@ -149,7 +153,7 @@ function parseBand(entry: Record<string, unknown>): BandStyle {
     min: parseBound(entry.min),
     max: parseBound(entry.max),
     palette: isInverted(entry.invert) ? colors.toReversed() : colors,
-    plain: palette === null && !isAlpha,
+    hasDefaultPalette: palette === null && !isAlpha,
     discrete: parseOneOf(entry.scheme ?? 'linear', ['linear', 'discrete'], 'scheme') === 'discrete',
     nodata: typeof entry.nodata === 'number' ? entry.nodata : null,
     composite: parseOneOf(entry.composite ?? (isAlpha ? 'multiply' : 'lighten'), ['lighten', 'multiply'], 'composite'),
@@ -187,7 +191,7 @@ function parseOneOf<const V extends string>(value: unknown, allowed: readonly V[
   throw new BadValueError(`Invalid ${name} ${JSON.stringify(value)} in style. Allowed values: ${allowed.join(', ')}.`);
 }
 
-/** Parses one end of a range, a text or number; anything else counts as `auto`. */
+/** Parses one end of a range. A value that is neither a known word nor a number counts as `auto`. */
 function parseBound(value: unknown): StyleBound {
   if (typeof value === 'number' && Number.isFinite(value)) return { kind: 'number', value };
   if (typeof value !== 'string') return { kind: 'auto' };

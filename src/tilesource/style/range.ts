@@ -15,9 +15,9 @@ export interface FrameSurvey {
 }
 
 /**
- * The samples of a band in ascending order, in groups of neighbors. A group has one value, or few samples compared with those on
- * either side of it. No-data values of the file, NaN, infinities, and the largest floats, which many programs write for missing
- * values, are left out.
+ * The distribution of a band's samples, in ascending groups. A group consists of samples with the same value, or of neighboring
+ * values with few samples compared with the samples on either side of the group. Samples without a value are left out: no data,
+ * NaN, infinities, and the largest floats, which many programs write for missing values.
  */
 interface SampleSpread {
   /** Smallest and largest sample, and number of samples, of each group. */
@@ -26,30 +26,30 @@ interface SampleSpread {
   counts: readonly number[];
 }
 
-/** Whole numbers are counted individually if their range is at most this; other samples are sorted. */
+/** Whole numbers are counted by value if their range is at most this long. Other samples are sorted. */
 const maxCountedSpan = 65_536;
 
-/** Maximum number of counters of all bands that are counted together. */
+/** Bands are counted together as long as they have fewer counters than this in total. */
 const maxCountersAtOnce = 2 ** 22;
 
 /** Maximum number of samples of a band that are sorted. */
-const maxSorted = 2 ** 22;
+const maxSortedSamples = 2 ** 22;
 
 /** Number of samples that are processed between two checks of the time. */
-const samplesAtOnce = 65_536;
+const samplesPerCheck = 65_536;
 
-/** A group of different samples is smaller than this share of the samples on either side of it. */
+/** A group of different values has at most this share of the samples below it, and of the samples above it. */
 const maxGroupShare = 1 / 256;
 
-/** Samples at which the palette of a band starts and ends. */
+/** The samples at which the palette of a band starts and ends. */
 export type SampleRange = readonly [min: number, max: number];
 
 /**
  * The range that a style gives to a band.
  *
- * @param raster `index` is the band, or -1 for the opaque alpha that is added to an image without alpha; `white` is the sample that
- * is shown as white.
- * @param survey called only if something has to be measured.
+ * @param raster `index` is the number of the band from 0, or -1 for the opaque alpha that is added to an image without alpha.
+ * `white` is the sample that is shown as white.
+ * @param survey called only if the range depends on the samples.
  */
 export async function resolveRange(
   band: BandStyle,
@@ -61,10 +61,7 @@ export async function resolveRange(
     if (bound.kind === 'number') return bound.value;
     if (bound.kind === 'full') return isMin ? 0 : (white ?? fullScale(dtype));
     if (bound.kind === 'threshold') {
-      const fractions = [band.min, band.max].map((each) => (each.kind === 'threshold' ? each : bound).fraction) as [
-        number,
-        number,
-      ];
+      const fractions = [band.min, band.max].map((end) => (end.kind === 'threshold' ? end : bound).fraction) as [number, number];
       return thresholdRange(await survey(), index, fractions)[isMin ? 0 : 1];
     }
     const { statistics } = await survey();
@@ -89,7 +86,8 @@ export function thresholdRange(
   const min = below === 0 ? extremes.min : quantile(spread, below, true);
   const max = above === 0 ? extremes.max : quantile(spread, above, false);
   if (min !== max) return [min, max];
-  // Nearly all samples are equal. They are shown in the middle between zero and twice their value, instead of at the dark end.
+  // Nearly all samples are equal. With a range from zero to twice their value, they are shown with medium brightness instead of
+  // dark.
   if (min !== 0) return [min - Math.abs(min), max + Math.abs(max)];
   // Nearly all samples are 0, as around a few spots or labels, so the other samples determine the range.
   const others = withoutZeros(spread);
@@ -111,25 +109,26 @@ function fullScale(dtype: Raster['dtype']): number {
 export async function surveySamples({ samples, extremes }: MeasuredSamples, nodata: number | null = null): Promise<FrameSurvey> {
   const statistics = await bandStatistics(samples);
   const isInteger = samples[0]?.dtype.startsWith('float') !== true;
-  // Number of counters of each band; 0 if its samples are sorted.
-  const spans = statistics.map(({ min, max }) => (isInteger && max - min < maxCountedSpan ? max - min + 1 : 0));
+  // 0 for bands whose samples are sorted.
+  const counterCounts = statistics.map(({ min, max }) => (isInteger && max - min < maxCountedSpan ? max - min + 1 : 0));
   const spreads: SampleSpread[] = [];
   for (let first = 0; first < statistics.length; first = spreads.length) {
-    if (spans[first] === 0) {
+    if (counterCounts[first] === 0) {
       spreads.push(await spreadOfSorted(await sortByDigits(await readValidSamples(samples, first, nodata))));
       continue;
     }
     let end = first;
-    let counters = 0;
-    while (end < spans.length && spans[end]! > 0 && counters < maxCountersAtOnce) counters += spans[end++]!;
+    let totalCounters = 0;
+    while (end < counterCounts.length && counterCounts[end]! > 0 && totalCounters < maxCountersAtOnce)
+      totalCounters += counterCounts[end++]!;
     const bands = statistics.slice(first, end).map(({ min }, at) => ({
       band: first + at,
       low: min,
-      counts: new Uint32Array(spans[first + at]!),
+      counts: new Uint32Array(counterCounts[first + at]!),
     }));
     for (const raster of samples) {
       await processAsDoubles(raster, (run) => {
-        for (const each of bands) countRun(run, raster.bands, each);
+        for (const countedBand of bands) countRun(run, raster.bands, countedBand);
       });
     }
     for (const { low, counts } of bands) {
@@ -145,6 +144,7 @@ export async function surveySamples({ samples, extremes }: MeasuredSamples, noda
 
 interface CountedBand {
   band: number;
+  /** The sample that the first counter counts. */
   low: number;
   counts: Uint32Array;
 }
@@ -153,46 +153,46 @@ function countRun(run: Float64Array, bands: number, { band, low, counts }: Count
   for (let at = band; at < run.length; at += bands) counts[run[at]! - low]! += 1;
 }
 
-/** The samples of a band that have a value; if there are many, evenly picked ones. */
+/** Reads the samples of a band that have a value. If there are too many, evenly spaced samples are picked. */
 async function readValidSamples(
   rasters: readonly Raster[],
   band: number,
   nodata: number | null,
 ): Promise<Float64Array<ArrayBuffer>> {
   const pixels = rasters.reduce((sum, { width, height }) => sum + width * height, 0);
-  const step = Math.max(1, Math.ceil(pixels / maxSorted));
+  const step = Math.max(1, Math.ceil(pixels / maxSortedSamples));
   const samples = new Float64Array(Math.ceil(pixels / step));
   const limit = rasters[0]?.dtype.startsWith('float') === true ? largestFloat : Infinity;
   let count = 0;
-  let next = 0;
+  let nextPixel = 0;
   for (const { data, bands } of rasters) {
     const length = data.length / bands;
-    const first = next;
-    await forEachRange(Math.max(0, Math.ceil((length - first) / step)), samplesAtOnce, (from, to) => {
+    const first = nextPixel;
+    await forEachRange(Math.max(0, Math.ceil((length - first) / step)), samplesPerCheck, (from, to) => {
       for (let at = (first + from * step) * bands + band, end = (first + to * step) * bands; at < end; at += step * bands) {
         const sample = data[at]!;
         if (sample < limit && sample > -limit && sample !== nodata) samples[count++] = sample;
       }
     });
-    next = (((first - length) % step) + step) % step;
+    nextPixel = (((first - length) % step) + step) % step;
   }
   return samples.subarray(0, count);
 }
 
-async function spreadOfSorted(sorted: Float64Array): Promise<SampleSpread> {
-  const spread = new SpreadMaker(sorted.length);
+async function spreadOfSorted(sortedSamples: Float64Array): Promise<SampleSpread> {
+  const spread = new SpreadMaker(sortedSamples.length);
   let start = 0;
-  await forEachRange(sorted.length, samplesAtOnce, (from, to) => {
+  await forEachRange(sortedSamples.length, samplesPerCheck, (from, to) => {
     for (let at = from; at < to; at += 1) {
-      if (sorted[at + 1] === sorted[at]) continue;
-      spread.add(sorted[at]!, at + 1 - start);
+      if (sortedSamples[at + 1] === sortedSamples[at]) continue;
+      spread.add(sortedSamples[at]!, at + 1 - start);
       start = at + 1;
     }
   });
   return spread.result;
 }
 
-/** Makes a {@link SampleSpread} of ascending values. */
+/** Makes a {@link SampleSpread} from values in ascending order. */
 class SpreadMaker {
   readonly #lows: number[] = [];
   readonly #highs: number[] = [];
@@ -200,7 +200,7 @@ class SpreadMaker {
   /** Number of samples below the last group. */
   #below = 0;
 
-  constructor(readonly total: number) {}
+  constructor(private readonly sampleCount: number) {}
 
   get result(): SampleSpread {
     return { lows: this.#lows, highs: this.#highs, counts: this.#counts };
@@ -210,7 +210,7 @@ class SpreadMaker {
     if (count === 0) return;
     const last = this.#counts.length - 1;
     const mergedCount = (this.#counts[last] ?? Infinity) + count;
-    if (mergedCount <= maxGroupShare * Math.min(this.#below, this.total - this.#below - mergedCount)) {
+    if (mergedCount <= maxGroupShare * Math.min(this.#below, this.sampleCount - this.#below - mergedCount)) {
       this.#highs[last] = value;
       this.#counts[last] = mergedCount;
       return;
@@ -227,7 +227,7 @@ function withoutZeros({ lows, highs, counts }: SampleSpread): SampleSpread {
   return { lows: lows.filter(isOther), highs: highs.filter(isOther), counts: counts.filter(isOther) };
 }
 
-/** The smallest (or largest) sample such that at most a fraction of the samples is below (or above) it. */
+/** The sample that has at most this fraction of the samples below it; without `fromBelow`, above it. */
 function quantile({ lows, highs, counts }: SampleSpread, fraction: number, fromBelow: boolean): number {
   let remaining = fraction * counts.reduce((sum, count) => sum + count, 0);
   const { length } = counts;

@@ -8,10 +8,10 @@ import type { BandStyle, Style } from './parse.js';
 import { borrowBytes } from './reused-bytes.js';
 import { resolveRange, type FrameSurvey } from './range.js';
 
-/** The samples of a band: from a band of the image, or constant 255 for the alpha of an image that has none. */
+/** The samples of a band: those of a band of the image, or always 255 for the alpha of an image without alpha. */
 interface BandSamples {
   raster: Raster;
-  /** -1 for the constant. */
+  /** The band of the raster, or -1 if the samples are always 255. */
   band: number;
 }
 
@@ -19,7 +19,7 @@ interface BandSamples {
 interface Layer {
   samples: BandSamples;
   colors: BandColors;
-  /** Colors of all possible samples, if these are few. */
+  /** Colors of all possible samples, if there are few. */
   table: ColorTable | null;
 }
 
@@ -33,9 +33,9 @@ export interface StyleInputs {
   rasters: ReadonlyMap<number, Raster>;
   /** Called only for frames whose range has to be measured. */
   survey(frame: number): Promise<FrameSurvey>;
-  /** The sample that is shown as white, if it is not the largest of its type. */
+  /** The sample that is shown as white, if it is not the largest value of its type. */
   white?: number | undefined;
-  /** For one image only, because frames of other images have other ranges. */
+  /** Caches results for this image alone, because frames of other images have other ranges. */
   memo: StyleMemo;
 }
 
@@ -45,10 +45,10 @@ export function styleFrames(style: Pick<Style, 'bands'>, frame: number): number[
 }
 
 /**
- * For each band of a frame, the sample that means no value in a style, or `null`. If the style shows a band several times, all
- * its entries for the band must agree.
+ * For each band of a frame, the sample that means "no value" in a style, or `null`. If the style shows a band several times, and
+ * its entries for the band disagree, the result is `null`. Empty if all results would be `null`.
  *
- * @param frame the requested frame; `readFrame` is the frame that is read.
+ * @param frame the requested frame. `readFrame` is the frame that is read.
  */
 export function styleNodata(
   style: Style,
@@ -58,7 +58,7 @@ export function styleNodata(
     const uses = style.bands.filter((band) => frameOf(band, frame) === readFrame && chooseBand(band.band, bandCount) === index);
     return uses.every(({ nodata }) => nodata === uses[0]?.nodata) ? (uses[0]?.nodata ?? null) : null;
   });
-  return nodataOfBands.some((each) => each !== null) ? nodataOfBands : [];
+  return nodataOfBands.some((sample) => sample !== null) ? nodataOfBands : [];
 }
 
 function frameOf(band: BandStyle, frame: number): number {
@@ -67,13 +67,13 @@ function frameOf(band: BandStyle, frame: number): number {
 
 /** Number of pixels, times the number of layers, that are colored without a pause. */
 const chunkWork = 2 ** 16;
-/** Minimum number of pixels of a chunk, however many layers there are. */
+/** A chunk has at least this many pixels, even if there are many layers. */
 const minChunkPixels = 2 ** 10;
 
 /**
  * Colors a raster. The result has four bands, or one if a gray image stays gray.
  *
- * @param options `mayDropAlpha`: the caller does not need alpha, so the result has three bands if every pixel is opaque.
+ * @param options with `mayDropAlpha`, the result may have three bands if every pixel is opaque.
  */
 export async function styleRaster(
   style: Style,
@@ -85,7 +85,7 @@ export async function styleRaster(
   const tableLayers = layers.every(hasTable) ? layers : null;
   if (options.mayDropAlpha && shape.bands === 4 && tableLayers && isOpaque(tableLayers)) shape.bands = 3;
   const total = shape.width * shape.height;
-  // All bytes are written below. Filling them with zeros first takes a fifth as long as coloring them.
+  // All bytes are written below, so they need no zeros at first. Filling them with zeros takes a fifth as long as coloring them.
   const data = borrowBytes(total * shape.bands);
   const pass =
     tableLayers && shape.bands !== 1
@@ -115,7 +115,7 @@ export async function styleRaster(
 }
 
 /**
- * A layer in the form for {@link fusedPass}. A constant becomes a plane whose stride is 0, so that every pixel reads its one
+ * Converts a layer for {@link fusedPass}. For samples that are always 255, the stride is 0, so that every pixel reads the same
  * sample.
  */
 function fusedLayer({ samples: { raster, band }, colors, table }: TableLayer): FusedLayer {
@@ -127,7 +127,7 @@ function hasTable(layer: Layer): layer is TableLayer {
   return layer.table !== null;
 }
 
-/** Whether all pixels are opaque, whatever their samples are. */
+/** Whether all pixels are opaque for all possible samples. */
 function isOpaque(layers: readonly TableLayer[]): boolean {
   const [first, ...others] = layers;
   if (!first || first.colors.isMultiplied || first.table.lows[3] !== 255) return false;
@@ -161,40 +161,40 @@ function findIndexes({ samples, table }: TableLayer, { first, count }: PixelRun,
 }
 
 /**
- * Combines layers that only lighten, so that the larger value counts. Therefore fractions can be cut off before values are
+ * Combines layers that only lighten: the largest value of each channel counts. Therefore fractions can be cut off before values are
  * compared.
  */
 function lighten(layers: readonly TableLayer[], span: PixelRun, { bytes, words, indexes }: WorkBuffers): void {
   const { count } = span;
   const [base] = layers;
   if (!base) return;
-  // Maximum byte that each channel may already have, and whether it is always 255.
-  const maxPresent = [...base.table.highs];
-  const full = base.table.lows.map((low) => low === 255);
+  // For each channel, the maximum byte that it may already have, and whether it is always 255.
+  const maxBytes = [...base.table.highs];
+  const isAlwaysFull = base.table.lows.map((low) => low === 255);
   for (const layer of layers) {
     const { table } = layer;
     const colors = table.words;
-    const active = channels.filter((channel) => !full[channel] && table.highs[channel]! > 0);
-    if (layer !== base && active.length === 0) continue;
+    const activeChannels = channels.filter((channel) => !isAlwaysFull[channel] && table.highs[channel]! > 0);
+    if (layer !== base && activeChannels.length === 0) continue;
     findIndexes(layer, span, indexes);
     if (layer === base) for (let pixel = 0; pixel < count; pixel += 1) words[pixel] = colors[indexes[pixel]!]!;
-    else if (active.every((channel) => maxPresent[channel] === 0)) {
-      // The maximum of a byte and 0, and of a byte and 255, is their bitwise or.
+    else if (activeChannels.every((channel) => maxBytes[channel] === 0)) {
+      // The maximum of a byte and 0, and of a byte and 255, is the same as their bitwise "or".
       for (let pixel = 0; pixel < count; pixel += 1) words[pixel]! |= colors[indexes[pixel]!]!;
     } else {
       const parts = new Uint8Array(colors.buffer);
-      for (const channel of active) {
+      for (const channel of activeChannels) {
         for (let pixel = 0, at = channel; pixel < count; pixel += 1, at += 4) {
           const added = parts[indexes[pixel]! * 4 + channel]!;
           if (added > bytes[at]!) bytes[at] = added;
         }
       }
     }
-    for (const channel of active) maxPresent[channel] = Math.max(maxPresent[channel]!, table.highs[channel]!);
+    for (const channel of activeChannels) maxBytes[channel] = Math.max(maxBytes[channel]!, table.highs[channel]!);
   }
 }
 
-/** One channel of a run of pixels: the same value everywhere, or one for each pixel. */
+/** One channel of a run of pixels: the same value for all pixels, or a value for each pixel. */
 interface Plane {
   constant: number | null;
   /** Only valid if there is no constant. */
@@ -205,18 +205,18 @@ function makePlanes(length: number): Plane[] {
   return channels.map(() => ({ constant: 0, values: new Float32Array(length) }));
 }
 
-/** Gives a plane a value for each pixel instead of a constant. @returns these values, through which the caller can change the plane. */
+/** Gives a plane a value for each pixel instead of a constant. @returns these values, which the caller can change. */
 function expand(plane: Plane, count: number): Float32Array {
   if (plane.constant !== null) plane.values.fill(plane.constant, 0, count);
   plane.constant = null;
   return plane.values;
 }
 
-/** Combines layers of any kind, with fractions. */
+/** Combines layers of any kind into planes. Values have fractions. */
 function blend(layers: readonly Layer[], span: PixelRun, planes: readonly Plane[], indexes: Uint16Array): void {
   for (const plane of planes) plane.constant = 0;
   layers.forEach((layer, position) => {
-    // There is nothing to multiply with yet.
+    // The first layer has no earlier layer to multiply with.
     if (position === 0 && layer.colors.isMultiplied) return;
     if (hasTable(layer)) blendByTable(layer, span, planes, indexes);
     else blendComputed(layer, span, planes);
@@ -295,7 +295,7 @@ function storeBytes({ bytes }: WorkBuffers, { first, count }: PixelRun, shape: O
   } else for (let pixel = 0, from = shape.channel; pixel < count; pixel += 1, from += 4) data[first + pixel] = bytes[from]!;
 }
 
-/** Colored samples of a raster's first pixel, 0 to 255 with fractions. */
+/** The color of a raster's first pixel. Its values are from 0 to 255, with fractions. */
 export async function stylePixel(style: Style, inputs: StyleInputs): Promise<number[]> {
   const layers = await makeLayers(style, inputs);
   const shape = outputShape(style, inputs);
@@ -317,7 +317,7 @@ function outputShape(style: Style, inputs: StyleInputs): OutputShape {
   const [first] = inputs.rasters.values();
   const { width = 0, height = 0, bands = 0 } = first ?? {};
   if (style.axis !== null) return { width, height, bands: 1, channel: style.axis };
-  const isGray = bands === 1 && style.bands.length === 1 && style.bands[0]?.plain === true;
+  const isGray = bands === 1 && style.bands.length === 1 && style.bands[0]?.hasDefaultPalette === true;
   return { width, height, bands: isGray ? 1 : 4, channel: 0 };
 }
 
@@ -343,7 +343,10 @@ async function makeLayers(style: Style, inputs: StyleInputs): Promise<Layer[]> {
   return layers;
 }
 
-/** The band for a name or number. If the image has no such band, it is green in a color image, and otherwise the first band. */
+/**
+ * The index of the band with a name or number; -1 for the alpha of an image without alpha. If the image has no such band, the
+ * result is green in a color image, and otherwise the first band.
+ */
 function chooseBand(band: number | string | null, bandCount: number): number {
   const hasColors = bandCount >= 3;
   if (typeof band === 'number' && Number.isInteger(band) && band >= 1 && band <= bandCount) return band - 1;

@@ -1,17 +1,16 @@
-/**
- * Maximum number of buffers that are kept for the next pictures, for each length; maximum length of a buffer; and maximum number of
- * lengths. The buffers of one length take at most 8 MiB.
- */
+/** Maximum number of buffers of one length that are kept for the next pictures. They take at most 8 MiB. */
 const maxKeptBuffers = 8;
+/** Maximum length of a buffer that is kept. */
 const maxBufferBytes = 2 ** 20;
+/** Maximum number of different lengths of buffers that are kept. */
 const maxKeptLengths = 4;
 
 const freeByLength = new Map<number, Uint8Array<ArrayBuffer>[]>();
 const lentBuffers = new WeakSet<ArrayBuffer>();
 
 /**
- * Bytes of any content for a colored picture. If every tile had new memory, finding, clearing and collecting it would take a third
- * of the time of coloring it.
+ * Lends bytes with arbitrary content for a colored picture. If every tile got new memory, allocating, clearing and collecting that
+ * memory would take a third of the time of coloring the tile.
  */
 export function borrowBytes(length: number): Uint8Array<ArrayBuffer> {
   const buffer = freeByLength.get(length)?.pop();

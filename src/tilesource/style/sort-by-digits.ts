@@ -1,22 +1,24 @@
 import { forEachRange } from '../../core/concurrency/slices.js';
 
 /** Number of values that are processed between two checks of the time. */
-const valuesAtOnce = 32_768;
+const valuesPerCheck = 32_768;
 
-/** Bits of a digit by which values are sorted: the 2048 positions to which values are written just fit the fast memory. */
+/**
+ * Number of bits of a digit by which values are sorted. For 11 bits, the 2048 positions of digits just fit into the fast memory.
+ */
 const digitBits = 11;
 const digitMask = 2 ** digitBits - 1;
 
 /**
- * Sorts numbers in ascending order, in slices. None may be NaN. Sorting by digits takes half the time of comparing, and can be
- * interrupted.
+ * Sorts numbers in ascending order, in slices. No number may be NaN. Sorting by digits takes half the time of sorting by
+ * comparisons, and can be interrupted.
  *
  * @param values is overwritten.
  */
 export async function sortByDigits(values: Float64Array<ArrayBuffer>): Promise<Float64Array> {
   let from = new Uint32Array(values.buffer, values.byteOffset, 2 * values.length);
   let to = new Uint32Array(from.length);
-  const inSlices = (work: (first: number, end: number) => void) => forEachRange(from.length, 2 * valuesAtOnce, work);
+  const inSlices = (work: (first: number, end: number) => void) => forEachRange(from.length, 2 * valuesPerCheck, work);
   await inSlices((first, end) => flipBits({ from, first, end }, false));
   for (const word of [0, 1]) {
     for (let shift = 0; shift < 32; shift += digitBits) {
@@ -36,7 +38,7 @@ export async function sortByDigits(values: Float64Array<ArrayBuffer>): Promise<F
   return new Float64Array(from.buffer, from.byteOffset, values.length);
 }
 
-/** The words of some doubles, the lower one of each first. */
+/** The words of doubles from index `first` to `end`, the lower word of each double first. */
 interface Words {
   from: Uint32Array;
   first: number;
@@ -50,16 +52,16 @@ interface Digit {
 }
 
 /**
- * Makes bits sortable. As unsigned numbers, the bits of positive doubles have the order of their values, while the bits of
- * negative doubles have the opposite order and come after them. So the highest bit of every double, and all other bits of
- * negative doubles, are flipped before sorting, and flipped back afterwards.
+ * Flips bits so that they can be sorted as unsigned numbers; with `isSortable`, flips them back. Before flipping, the bits of
+ * positive doubles have the order of their values, while the bits of negative doubles have the opposite order and come after the
+ * positive ones. So the highest bit of every double, and all other bits of negative doubles, are flipped.
  */
 function flipBits({ from, first, end }: Words, isSortable: boolean): void {
   for (let at = first; at < end; at += 2) {
     const high = from[at + 1]!;
-    const flipped = high >= 2 ** 31 === isSortable ? 0 : -1;
-    from[at]! ^= flipped;
-    from[at + 1] = high ^ (flipped | (1 << 31));
+    const flippedBits = high >= 2 ** 31 === isSortable ? 0 : -1;
+    from[at]! ^= flippedBits;
+    from[at + 1] = high ^ (flippedBits | (1 << 31));
   }
 }
 

@@ -1,7 +1,7 @@
 /** Share of the samples that automatic contrast leaves out at each end. */
 export const automaticShare = 0.001;
 
-/** Colors of channels that have none, in order. At first, no more channels than these are visible. */
+/** Colors, by the order of channels, for channels without a color of their own. At first, only as many channels are visible. */
 export const channelColors = ['#ff0000', '#00ff00', '#0000ff', '#ffff00', '#ff00ff', '#00ffff'];
 
 /** Usual colors of dyes, by words in the names of channels. The first match counts. */
