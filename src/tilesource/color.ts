@@ -4,8 +4,10 @@ import { BadValueError } from '../errors.js';
 /** Red, green, blue and alpha, each 0 to 255. */
 export type Rgba = readonly [red: number, green: number, blue: number, alpha: number];
 
-/** Colors by names that are recognized in upper case. In CSS, `green` is darker, and one letter is no name. */
-const upperCaseNames: Readonly<Record<string, Rgba>> = {
+/**
+ * Colors of the names that requests can write in upper case. In CSS, `green` is a darker color, and single letters are not colors.
+ */
+const upperCaseColors: Readonly<Record<string, Rgba>> = {
   r: [255, 0, 0, 255],
   red: [255, 0, 0, 255],
   g: [0, 255, 0, 255],
@@ -16,14 +18,14 @@ const upperCaseNames: Readonly<Record<string, Rgba>> = {
 };
 
 /**
- * Parses a color; `null` if it is not one. Requests can use CSS names, `#` with 3, 4, 6 or 8 digits, `rgb()`, `hsl()`, and some names
- * in upper case: R, G, B and GREEN are pure colors.
+ * Parses a color; `null` if the text is not a color. Requests can use CSS names, `#` with 3, 4, 6 or 8 digits, `rgb()`, `hsl()`,
+ * and the upper-case names R, G, B, RED, GREEN and BLUE, which mean pure colors, and TRANSPARENT.
  */
 export function tryParseColor(text: string): Rgba | null {
   const trimmed = text.trim();
-  const isUpperCaseName = trimmed === trimmed.toUpperCase() && Object.hasOwn(upperCaseNames, trimmed.toLowerCase());
-  const named = isUpperCaseName ? upperCaseNames[trimmed.toLowerCase()] : undefined;
-  if (named) return named;
+  const isUpperCaseName = trimmed === trimmed.toUpperCase() && Object.hasOwn(upperCaseColors, trimmed.toLowerCase());
+  const pureColor = isUpperCaseName ? upperCaseColors[trimmed.toLowerCase()] : undefined;
+  if (pureColor) return pureColor;
   if (trimmed.length > 100) return null;
   const value = colorString.get.rgb(trimmed.toLowerCase()) ?? parseHsl(trimmed.toLowerCase());
   if (!value) return null;
@@ -56,15 +58,15 @@ export function parseColor(text: string): Rgba {
   return color;
 }
 
-/** How to complete a picture that is smaller than its box. */
+/** How to fill the rest of a box with a color, if the picture in the box is smaller. */
 export interface Fill {
   color: Rgba;
-  /** Position of the picture: in the middle, or at the upper left. */
+  /** Position of the picture in the box: in the middle, or at the upper left. */
   anchor: 'center' | 'corner';
 }
 
 /**
- * Parses `fill`: `none` (or nothing) is `null`, otherwise a color or `corner:<color>`.
+ * Parses the parameter `fill`: a color, or `corner:<color>`. Returns `null` for `none`, and if the parameter is missing or empty.
  *
  * @throws BadValueError for an unknown color.
  */
@@ -74,11 +76,12 @@ export function parseFill(text: string | undefined): Fill | null {
   return { color: parseColor(isCorner ? text.slice('corner:'.length) : text), anchor: isCorner ? 'corner' : 'center' };
 }
 
-/** Treatment of tiles at the border. Without a color, they are padded with zeros. */
+/** What happens to tiles at the border. `pad` without a color pads them with zeros. */
 export type Edge = { kind: 'pad'; color: Rgba | null } | { kind: 'crop' };
 
 /**
- * Parses `edge`: `crop` and `true` crop; nothing, `none` and `false` pad with zeros; anything else is a color to pad with.
+ * Parses the parameter `edge`. `crop` and `true` crop. A missing or empty parameter, `none` and `false` pad with zeros. Any other
+ * text is a color to pad with.
  *
  * @throws BadValueError for an unknown color.
  */

@@ -21,7 +21,7 @@ export interface Box extends Size {
   top: number;
 }
 
-/** Number of levels of an image of this size: the number of halvings until it fits one tile, plus one. */
+/** Number of levels of an image: the number of halvings until the image fits into one tile, plus one. */
 export function levelCount(shape: Omit<PyramidShape, 'levels'>): number {
   const tiles = Math.max(shape.sizeX / shape.tileWidth, shape.sizeY / shape.tileHeight);
   let levels = 1;
@@ -47,7 +47,7 @@ export function tileGrid(shape: PyramidShape, level: number): { columns: number;
   return { columns: Math.ceil(size.width / shape.tileWidth), rows: Math.ceil(size.height / shape.tileHeight) };
 }
 
-/** Size of the part of the image that a tile shows, in pixels of its level; partial pixels count as whole ones. */
+/** Size of the part of the image that a tile shows, in pixels of the tile's level; partial pixels count as whole ones. */
 export function tileContent(shape: PyramidShape, tile: { level: number; x: number; y: number }): Size {
   const size = levelSize(shape, tile.level);
   return {
@@ -56,7 +56,7 @@ export function tileContent(shape: PyramidShape, tile: { level: number; x: numbe
   };
 }
 
-/** Like {@link tileContent} without partial pixels, but at least 1 by 1: the size to which `edge` crops a tile. */
+/** The size to which `edge` crops a tile: like {@link tileContent}, but without partial pixels, and at least 1 by 1. */
 export function croppedTileContent(shape: PyramidShape, tile: { level: number; x: number; y: number }): Size {
   const scale = levelScale(shape, tile.level);
   const wholePixels = (imageSide: number, index: number, tileSide: number) =>
@@ -88,29 +88,30 @@ export function checkTile(shape: PyramidShape, tile: { level: number; x: number;
 export const maxLevelStep = 3;
 
 /**
- * The level from which a tile of `level` is made if the file does not contain that level: the nearest finer stored level, or, if
- * that is too far away, a level in between that is made from it.
+ * The level from which a tile of `level` is made if the file does not contain `level`. This is the nearest finer stored level. If
+ * that one is more than {@link maxLevelStep} levels away, it is a level in between, which is itself made from the stored level.
  */
 export function finerLevel(populatedLevels: readonly number[], level: number): number {
-  const stored = populatedLevels.find((candidate) => candidate > level);
-  if (stored === undefined) throw new RangeError(`No level finer than ${level} among ${populatedLevels.join(', ')}`);
-  return Math.min(stored, level + maxLevelStep);
+  const storedLevel = populatedLevels.find((candidate) => candidate > level);
+  if (storedLevel === undefined) throw new RangeError(`No level finer than ${level} among ${populatedLevels.join(', ')}`);
+  return Math.min(storedLevel, level + maxLevelStep);
 }
 
 /**
- * The level to read if `level` is requested. Between stored levels, this is the nearest finer stored level or, if that is too far
- * away, a level made from it that is at most two levels finer than requested. A level coarser than all stored ones is returned
- * unchanged: it is always made by averaging, so its pixels do not depend on the level it is made from.
+ * The level to read if `level` is requested. Between stored levels, this is the nearest finer stored level. If that one is too far
+ * away, it is a level made from the stored level that is at most two levels finer than requested. A level that is coarser than all
+ * stored levels is returned unchanged: it is always made by averaging, so its pixels do not depend on the level from which it is
+ * made.
  */
 export function preferredLevel(populatedLevels: readonly number[], level: number): number {
   if (level < (populatedLevels[0] ?? 0)) return level;
-  const stored = populatedLevels.find((candidate) => candidate >= level) ?? populatedLevels.at(-1) ?? 0;
-  return stored > level ? stored - maxLevelStep * Math.floor((stored - level) / maxLevelStep) : stored;
+  const storedLevel = populatedLevels.find((candidate) => candidate >= level) ?? populatedLevels.at(-1) ?? 0;
+  return storedLevel > level ? storedLevel - maxLevelStep * Math.floor((storedLevel - level) / maxLevelStep) : storedLevel;
 }
 
 /**
- * The coarsest level that has enough pixels for a region to be scaled to `output` without enlarging it; negative for very small
- * outputs.
+ * The coarsest level from which a region can be scaled to `output` without enlarging it. Negative if even level 0 is finer than
+ * needed.
  *
  * @param region size in base-layer pixels.
  */
@@ -145,13 +146,13 @@ export function boxAtLevel(shape: PyramidShape, region: Box, level: number): Box
   return { left, top, width, height };
 }
 
-/** A rectangle in fractional pixels of a picture. It can extend beyond the picture, whose border is then repeated. */
+/** A rectangle in fractional pixels of a picture. Where it extends beyond the picture, the border of the picture is repeated. */
 export interface Window extends Size {
   left: number;
   top: number;
 }
 
-/** How far the binary logarithm of the ratio of two levels can be from a whole number. */
+/** Maximum difference between the binary logarithm of the ratio of two levels and a whole number. */
 const ratioTolerance = 0.02;
 
 /** Whether the ratio of two levels is 2 to the power of `exponent`, apart from rounding. */
@@ -160,8 +161,8 @@ export function isPowerOfTwo(ratio: number, exponent: number): boolean {
 }
 
 /**
- * Whether a side of a level is the side at full resolution, halved this many times. Formats round it up, down or to the nearest
- * pixel.
+ * Whether the side of a level is the side at full resolution, halved this many times. Formats may round the side up, down or to the
+ * nearest pixel.
  */
 export function isReducedBy(halvings: number, fullSide: number, levelSide: number): boolean {
   return isPowerOfTwo(fullSide / levelSide, halvings) || Math.abs(fullSide / 2 ** halvings - levelSide) <= 1;

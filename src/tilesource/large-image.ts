@@ -46,7 +46,9 @@ export function openLargeImage(source: TileSource, options: LargeImageOptions = 
   return createImage(source, options, new Renderer(source, options));
 }
 
-/** Adds the z parameters to the image. A request with z parameters is answered from the projection that they define. */
+/**
+ * Creates an image that supports the z parameters. A request with z parameters is answered from the z projection that they define.
+ */
 function createImage(source: TileSource, options: LargeImageOptions, renderer: Renderer): LargeImage {
   const planeImage = createPlaneImage(source, options, renderer);
   const imageOverZ = createZProjector(source, renderer, options.rasterCache, (projected, rasterCache) =>
@@ -69,7 +71,7 @@ function createImage(source: TileSource, options: LargeImageOptions, renderer: R
   };
 }
 
-/** The image plane by plane, for requests without z parameters. */
+/** Creates an image for requests without z parameters. */
 function createPlaneImage(source: TileSource, options: LargeImageOptions, renderer: Renderer): LargeImage {
   const { metadata } = source;
   const maxPixels = options.maxOutputPixels ?? defaultMaxOutputPixels;
@@ -106,8 +108,8 @@ function createPlaneImage(source: TileSource, options: LargeImageOptions, render
       }
       return regionMaker.renderRegion(request);
     },
-    async thumbnail({ projection, composite = false, ...requested }) {
-      const request = composite ? { ...compositeRequest(metadata), ...requested } : requested;
+    async thumbnail({ projection, composite = false, ...otherParameters }) {
+      const request = composite ? { ...compositeRequest(metadata), ...otherParameters } : otherParameters;
       if (projection === undefined) return regionMaker.renderThumbnail(request);
       const { image, extent } = imageInProjection(projection);
       const { left, top, width, height } = extent;
@@ -146,7 +148,7 @@ function createPlaneImage(source: TileSource, options: LargeImageOptions, render
       const dzi = parseDziOptions(request);
       const name = parseDziName(request.name);
       const { box: shownBox, output } = dziTileRegion(metadata, dzi, { level: request.level, x: name.x, y: name.y });
-      // The last pixel of a level may represent less of the image than the others, so it must not be stretched.
+      // The last column and row of a level may show less of the image than the others, and must not be stretched.
       const scale = 2 ** (dziMaxLevel(metadata) - request.level);
       const box = { ...shownBox, width: output.width * scale, height: output.height * scale };
       const encodingOptions = parseEncoding({ ...request, encoding: name.encoding ?? dzi.encoding });
@@ -208,15 +210,15 @@ async function encodeAssociated(
   return { kind: 'bytes', bytes, type: encodingOptions.type };
 }
 
-/** The image in another projection. */
+/** The image in a map projection. */
 interface ProjectedImage {
   image: LargeImage;
-  /** Position of the image in the pixels of the projected pyramid. */
+  /** The part of the projected pyramid that shows the image, in its pixels of full resolution. */
   extent: Box;
   metadata: LargeImageMetadata;
 }
 
-/** Returns a function that gives the image in web Mercator, the only other projection. The image is created at the first request. */
+/** Returns a function that projects the image to web Mercator, the only supported projection. The first call creates the image. */
 function createProjector(
   source: TileSource,
   options: LargeImageOptions,
@@ -284,15 +286,15 @@ async function encodeTile(source: TileSource, renderer: Renderer, request: TileR
   const canSendStored = keepsColors && populatedLevels.includes(level) && renderer.profileFor(frame, appearance) === null;
   if (canSendStored && source.readStoredTile) {
     // Stored tiles are completely inside the image, so `edge` does not change them.
-    const stored = await source.readStoredTile(address, signal && { signal });
-    if (stored) {
-      const bytes = isRequestedPicture(stored, options)
-        ? stored.bytes
-        : await transcode(stored, metadata.bandCount, options, signal);
+    const storedTile = await source.readStoredTile(address, signal && { signal });
+    if (storedTile) {
+      const bytes = isRequestedPicture(storedTile, options)
+        ? storedTile.bytes
+        : await transcode(storedTile, metadata.bandCount, options, signal);
       return { kind: 'bytes', bytes, type: options.type };
     }
   }
-  // If the tile itself is stored and corrupt, this fails. Where tiles from which it is made are corrupt, it gets holes.
+  // If the tile is stored and corrupt, `renderTile` fails. If it is made from finer tiles and some are corrupt, it gets holes.
   const corrupt = new CorruptTiles();
   let picture = await renderer.renderTile({ ...address, corrupt }, appearance, signal);
   if (corrupt.count > 0) {

@@ -6,13 +6,13 @@ import { pipeline } from 'node:stream/promises';
 import { BusyError, TileSourceError } from '../errors.js';
 import type { ByteReader, SourceInput } from './tile-source.js';
 
-/** Maximum number of bytes of an image that are copied to this machine for a library that only reads paths. */
+/** Maximum number of bytes that are copied to this machine for one image, for a library that only reads paths. */
 export const maxCopiedBytes = 4 * 2 ** 30;
 /** Maximum total size of these copies in one process, in bytes. */
 const maxTotalCopiedBytes = 16 * 2 ** 30;
 /** Bytes per read. Reads of this length are not cached, so a copy displaces nothing in the cache. */
 const chunkBytes = 16 * 2 ** 20;
-/** When a client should try again if the capacity is used up. */
+/** When a client should try again if {@link maxTotalCopiedBytes} is used up. */
 const retryAfterSeconds = 30;
 
 let copiedBytes = 0;
@@ -26,12 +26,12 @@ export interface LocalFile {
 }
 
 /**
- * Makes a file readable at a path on this machine: links it if it is on this machine, otherwise copies it. On failure, nothing is
- * left at the path.
+ * Makes a file readable at a path. A file on this machine is linked, any other file is copied. On failure, nothing is left at the
+ * path.
  *
  * @param path a path that does not exist yet.
  * @param maxBytes maximum number of bytes to copy: {@link maxCopiedBytes} minus the bytes of the image that are already copied.
- * @throws TileSourceError if the file is larger than `maxBytes`; BusyError if copies of other images use up the capacity.
+ * @throws TileSourceError if the file is larger than `maxBytes`, and BusyError if copies of other images use up the capacity.
  */
 export async function linkOrCopyFile(
   input: SourceInput,

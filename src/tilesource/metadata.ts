@@ -47,7 +47,7 @@ export interface LargeImageMetadata {
 /** Results of {@link wireMetadata}. */
 const wireMetadataByImage = new WeakMap<ImageMetadata, LargeImageMetadata>();
 
-/** Metadata of an image as in responses. It is kept, because an image may have 100,000 frames. */
+/** Metadata of an image as sent in responses. The result is cached, because an image may have 100,000 frames. */
 export function wireMetadata(image: ImageMetadata): LargeImageMetadata {
   return wireMetadataByImage.get(image) ?? storeWireMetadata(image, wireFrames(image.frames ?? [], image.channels));
 }
@@ -55,10 +55,10 @@ export function wireMetadata(image: ImageMetadata): LargeImageMetadata {
 /** Computes in advance, in slices, what {@link wireMetadata} returns. */
 export async function prepareWireMetadata(image: ImageMetadata): Promise<void> {
   if (wireMetadataByImage.has(image)) return;
-  const steps = describeFrames(image.frames ?? [], image.channels);
-  let next = steps.next();
-  for (; next.done !== true; next = steps.next()) if (isSliceOver()) await nextSlice();
-  storeWireMetadata(image, next.value);
+  const description = describeFrames(image.frames ?? [], image.channels);
+  let step = description.next();
+  for (; step.done !== true; step = description.next()) if (isSliceOver()) await nextSlice();
+  storeWireMetadata(image, step.value);
 }
 
 function storeWireMetadata(image: ImageMetadata, frameMembers: WireFrames): LargeImageMetadata {
@@ -86,7 +86,7 @@ function storeWireMetadata(image: ImageMetadata, frameMembers: WireFrames): Larg
   return metadata;
 }
 
-/** The members of the metadata about the position of an image on the earth; empty for other images. */
+/** The metadata members about the position of an image on the earth. Empty for images without such a position. */
 function wireGeospatial(
   image: ImageMetadata,
 ): Pick<
@@ -120,21 +120,21 @@ type WireFrames = Pick<LargeImageMetadata, 'frames' | 'IndexRange' | 'IndexStrid
 
 /** The members of the metadata that describe frames; empty for a single-frame image. */
 export function wireFrames(frames: readonly FrameMetadata[], channels?: readonly string[]): WireFrames {
-  const steps = describeFrames(frames, channels);
-  let next = steps.next();
-  while (next.done !== true) next = steps.next();
-  return next.value;
+  const description = describeFrames(frames, channels);
+  let step = description.next();
+  while (step.done !== true) step = description.next();
+  return step.value;
 }
 
-/** Number of frames that are described between checks of the time. */
-const framesAtOnce = 1024;
+/** Number of frames that are described between two checks of the time. */
+const framesPerCheck = 1024;
 
 /** Computes what {@link wireFrames} returns. The caller can let other work run wherever this yields. */
 function* describeFrames(frames: readonly FrameMetadata[], channels?: readonly string[]): Generator<void, WireFrames> {
   const range: Record<string, number> = {};
   const stride: Record<string, number> = {};
   for (const [number, frame] of frames.entries()) {
-    if (number % framesAtOnce === 0) yield;
+    if (number % framesPerCheck === 0) yield;
     for (const [axis, value] of Object.entries(frame.axes)) {
       const key = `Index${axis}`;
       if (value > 0) range[key] = Math.max(range[key] ?? 0, value + 1);
@@ -155,31 +155,31 @@ function* describeFrames(frames: readonly FrameMetadata[], channels?: readonly s
 
 function* numberFrames(frames: readonly FrameMetadata[], channels: readonly string[] | undefined): Generator<void, WireFrame[]> {
   const memberByAxis = new Map<string, string>();
-  const numbered: WireFrame[] = [];
+  const wireFrameList: WireFrame[] = [];
   let setNumber = -1;
   let previous: Readonly<Record<string, number>> | undefined;
   for (const [number, frame] of frames.entries()) {
-    if (number % framesAtOnce === 0) yield;
+    if (number % framesPerCheck === 0) yield;
     const { axes } = frame;
     // A new set begins where an axis other than the channel advances, or where all axes return to their start.
     if (previous === undefined || !isSameSet(axes, previous)) setNumber += 1;
     previous = axes;
-    const wire: WireFrame = { ...frame.extra, Frame: number, Index: setNumber };
+    const wireFrame: WireFrame = { ...frame.extra, Frame: number, Index: setNumber };
     for (const axis of Object.keys(axes)) {
       let member = memberByAxis.get(axis);
       if (member === undefined) memberByAxis.set(axis, (member = `Index${axis}`));
-      wire[member] = axes[axis];
+      wireFrame[member] = axes[axis];
     }
     const channel = frame.channel ?? (axes.C === undefined ? undefined : channels?.[axes.C]);
-    if (channel !== undefined) wire.Channel = channel;
-    if (frame.color !== undefined) wire.ChannelColor = frame.color;
-    if (frame.position !== undefined) wire.Position = frame.position;
-    numbered.push(wire);
+    if (channel !== undefined) wireFrame.Channel = channel;
+    if (frame.color !== undefined) wireFrame.ChannelColor = frame.color;
+    if (frame.position !== undefined) wireFrame.Position = frame.position;
+    wireFrameList.push(wireFrame);
   }
-  return numbered;
+  return wireFrameList;
 }
 
-/** Whether a frame is in the same set as the previous one: only its channel differs, and not all of its axes are 0. */
+/** Whether a frame is in the same set as the previous frame: only the channel differs, and not all axes are 0. */
 function isSameSet(axes: Readonly<Record<string, number>>, previous: Readonly<Record<string, number>>): boolean {
   let isAtStart = true;
   for (const axis of Object.keys(axes)) {
@@ -193,7 +193,7 @@ function isSameSet(axes: Readonly<Record<string, number>>, previous: Readonly<Re
 }
 
 /**
- * Number of positions along an axis, e.g. for `frameStride=c`; 1 if the image does not use the axis.
+ * Number of positions along an axis, such as `c`; 1 if the image does not use the axis.
  */
 export function axisRange(metadata: Pick<LargeImageMetadata, 'IndexRange'>, axis: string): number {
   return metadata.IndexRange?.[`Index${axis.toUpperCase()}`] ?? 1;

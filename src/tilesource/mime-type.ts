@@ -1,6 +1,6 @@
 import { recognizeFormat } from './sources/sharp/format.js';
 
-/** The mime type according to the first bytes of a picture; `null` if it is unknown. */
+/** Recognizes the mime type of a picture by its first bytes; `null` if the type is unknown. */
 export function recognizeMimeType(bytes: Uint8Array): string | null {
   const format = recognizeFormat(bytes.subarray(0, 4096));
   if (format === null) return null;

@@ -1,4 +1,4 @@
-/** Types of the values of parameters, by the names that the declarations below use. */
+/** Types of parameter values, by the names that the declarations below use as `kind`. */
 interface ValueTypes {
   text: string;
   integer: number;
@@ -6,7 +6,7 @@ interface ValueTypes {
   boolean: boolean;
   /** JSON text, or the parsed object. */
   style: string | object;
-  /** For `resample`: the number of a method, or whether to interpolate at all. */
+  /** The value of `resample`: the number of a method, or whether to interpolate at all. */
   booleanOrInteger: number | boolean;
   integers: readonly number[];
 }
@@ -20,19 +20,19 @@ export interface PictureParameter {
   /** Requests with this value and requests without the parameter have the same meaning. */
   readonly default?: string | number | boolean;
   /**
-   * Object in a cached file's description that contains the parameter, and its name there. By default it is a member of the
-   * description itself.
+   * Where the description of a cached file contains the parameter: the name of a group, and a name in this group. By default, the
+   * parameter is a direct member of the description.
    */
   readonly entryPath?: readonly [group: string, name: string];
   /** Whether the key of a cached file writes the number as a float: 1 as `1.0`. */
   readonly isFloat?: true;
-  /** Name of the parameter in requests of the renderer, if it differs from that in requests of clients. */
+  /** Name of the parameter in requests to the renderer, if it differs from the name that clients use. */
   readonly requestName?: string;
 }
 
 /**
- * Every parameter of a picture or histogram, with its name in requests. Parameters of routes, requests of the renderer, entity
- * tags, and the descriptions of cached files are derived from this table.
+ * Every parameter of a picture or histogram, by the name that clients use. The parameters of routes, requests to the renderer,
+ * entity tags, and the descriptions of cached files are derived from this table.
  */
 export const pictureParameters = {
   encoding: {
@@ -136,7 +136,6 @@ export const pictureParameters = {
   },
 } as const satisfies Readonly<Record<string, PictureParameter>>;
 
-/** Name of a parameter in requests. */
 export type PictureParameterName = keyof typeof pictureParameters;
 
 type DeclarationOf<Name extends PictureParameterName> = (typeof pictureParameters)[Name];
@@ -147,10 +146,10 @@ export type PictureValue<Name extends PictureParameterName> = ValueTypes[Declara
 type RequestName<Name extends PictureParameterName> =
   DeclarationOf<Name> extends { requestName: infer Other extends string } ? Other : Name;
 
-/** The members of requests of the renderer for these parameters. */
+/** The members for these parameters in a request to the renderer. */
 export type RequestOf<Name extends PictureParameterName> = { [N in Name as RequestName<N>]?: PictureValue<N> };
 
-/** The declarations, for code that looks up names that it does not know. */
+/** The declarations, for code that looks up any name. */
 export const declaredParameters: ReadonlyMap<string, PictureParameter> = new Map(Object.entries(pictureParameters));
 
 type NameWithDefault = {

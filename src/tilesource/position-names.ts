@@ -3,8 +3,10 @@
  * their numbers, from 1, are added.
  */
 export function positionNames(names: readonly (string | undefined)[]): (string | undefined)[] {
-  const trimmed = names.map((name) => name?.trim());
-  const counts = new Map<string | undefined, number>();
-  for (const name of trimmed) counts.set(name, (counts.get(name) ?? 0) + 1);
-  return trimmed.map((name, index) => ((counts.get(name) as number) > 1 && name ? `${name} (${index + 1})` : name || undefined));
+  const trimmedNames = names.map((name) => name?.trim());
+  const countByName = new Map<string | undefined, number>();
+  for (const name of trimmedNames) countByName.set(name, (countByName.get(name) ?? 0) + 1);
+  return trimmedNames.map((name, index) =>
+    (countByName.get(name) as number) > 1 && name ? `${name} (${index + 1})` : name || undefined,
+  );
 }

@@ -2,10 +2,9 @@ import { forEachRange, isSliceOver, nextSlice } from '../core/concurrency/slices
 import { BadValueError } from '../errors.js';
 import { axisRange, type LargeImageMetadata } from './metadata.js';
 
-/** A count, or the name of a frame axis (`c`, `z`, `t`, `xy` …), which means the number of positions along the axis. */
+/** A count, or the name of a frame axis (`c`, `z`, `t`, `xy` …), which stands for the number of positions along the axis. */
 type CountOrAxis = number | string;
 
-/** Options of {@link quadInfo}; all optional. */
 export interface QuadInfoOptions {
   /** Encoding parameters of each texture. Default JPEG, quality 85, subsampling 1. */
   format?: Readonly<Record<string, unknown>>;
@@ -31,7 +30,7 @@ interface Quad {
   crop: { x: number; y: number; left: number; top: number; right: number; bottom: number };
 }
 
-/** How to cover all frames with few textures. If `frameBase` is an axis, only `metadata`, `options` and `src` are present. */
+/** How to show all frames in few textures. If `frameBase` is an axis, only `metadata`, `options` and `src` are present. */
 export interface QuadInfo {
   metadata: LargeImageMetadata;
   options: Record<string, unknown>;
@@ -63,8 +62,8 @@ const defaultFormat = { encoding: 'JPEG', jpegQuality: 85, jpegSubsampling: 1 };
 
 /** Maximum number of frames that are laid out for one response. */
 const maxLaidOutFrames = 500_000;
-/** Number of frames that are laid out between checks of the time. */
-const framesAtOnce = 1024;
+/** Number of frames that are laid out between two checks of the time. */
+const framesPerCheck = 1024;
 /** Maximum count, texture side and stride: far more than any graphics card or image has. */
 const maxOptionValue = 2 ** 20;
 
@@ -73,7 +72,7 @@ function checkNumber(value: number, minimum: number, name: string, maximum = max
   throw new BadValueError(`Invalid ${name}: ${value}. Allowed values: whole numbers from ${minimum} to ${maximum}.`);
 }
 
-/** Axes that can be named even if an image does not use them. It then has one position along them. */
+/** Axes that options can name even if an image does not use them. Such an axis then counts as having one position. */
 const defaultAxes: readonly string[] = ['c', 'z', 't', 'xy'];
 
 function isAxis(metadata: LargeImageMetadata, value: CountOrAxis): value is string {
@@ -81,7 +80,7 @@ function isAxis(metadata: LargeImageMetadata, value: CountOrAxis): value is stri
   return defaultAxes.includes(value.toLowerCase()) || Object.hasOwn(metadata.IndexRange ?? {}, `Index${value.toUpperCase()}`);
 }
 
-/** The count that an option means. @throws BadValueError if it is neither a number in range nor an axis. */
+/** The count that an option stands for. @throws BadValueError if the value is neither a number in range nor an axis. */
 function resolveCount(metadata: LargeImageMetadata, value: CountOrAxis, name: string): number {
   return isAxis(metadata, value) ? axisRange(metadata, value) : parseNumber(metadata, value, { minimum: 1, name });
 }
@@ -128,7 +127,7 @@ function resolveOptions(metadata: LargeImageMetadata, options: QuadInfoOptions):
 }
 
 /**
- * Computes how to cover frames with textures.
+ * Computes how to show frames in textures.
  *
  * @throws BadValueError for options out of range.
  */
@@ -154,7 +153,7 @@ export async function quadInfo(metadata: LargeImageMetadata, request: QuadInfoOp
   return { metadata, options: returnedOptions, ...(await layOut(metadata, { ...options, frameBase })) };
 }
 
-/** Selects the frames to show: their numbers, in the order of the layout. */
+/** Returns the numbers of the frames to show, in the order of the layout. */
 function selectFrames(imageFrameCount: number, options: ResolvedOptions & { frameBase: number }): number[] {
   const frames: number[] = [];
   for (let group = 0; group < options.frameGroupStride; group += 1) {
@@ -175,7 +174,7 @@ interface Grid {
   textureCount: number;
 }
 
-/** Cell size and number of textures, computed step by step as existing clients expect. */
+/** Computes the cell size and the number of textures, step by step as existing clients expect. */
 function fitGrid(size: { width: number; height: number }, frameCount: number, options: ResolvedOptions): Grid {
   const { alignment, frameGroup, maxTotalTexturePixels } = options;
   const { width, height } = size;
@@ -222,7 +221,7 @@ function fitGrid(size: { width: number; height: number }, frameCount: number, op
   }
 }
 
-/** The frames in the textures, and their grid. */
+/** The frames to show, and the grid in which the textures show them. */
 interface FittedFrames {
   frames: number[];
   /** Number of frames of the image. */
@@ -266,15 +265,15 @@ function textureParameters({ frames, imageFrameCount, grid, options }: FittedFra
 /** Computes the position of each frame in its texture. */
 async function layOut(metadata: LargeImageMetadata, options: ResolvedOptions & { frameBase: number }) {
   const { sizeX: width, sizeY: height } = metadata;
-  const fitted = fitFrames(metadata, options);
-  const { frames, grid } = fitted;
+  const fittedFrames = fitFrames(metadata, options);
+  const { frames, grid } = fittedFrames;
   const shrink = Math.max(width / grid.cellWidth, height / grid.cellHeight);
   const usedWidth = Math.floor(width / shrink);
   const usedHeight = Math.floor(height / shrink);
   const quads: Quad[] = [];
   const quadsToIdx: number[] = [];
   const framesToIdx: Record<string, number> = {};
-  await forEachRange(frames.length, framesAtOnce, (from, to) => {
+  await forEachRange(frames.length, framesPerCheck, (from, to) => {
     for (let index = from; index < to; index += 1) {
       const cell = index % grid.cellsPerTexture;
       const usedCells = Math.min(grid.cellsPerTexture, frames.length - index + cell);
@@ -290,12 +289,12 @@ async function layOut(metadata: LargeImageMetadata, options: ResolvedOptions & {
     }
   });
   return {
-    src: textureParameters(fitted),
+    src: textureParameters(fittedFrames),
     quads,
     quadsToIdx,
     frames,
     framesToIdx,
-    // Adding 0 turns a negative zero into a plain one.
+    // Adding 0 turns a negative zero into 0.
     minLevel: Math.ceil(Math.log2(Math.min(usedWidth / metadata.tileWidth, usedHeight / metadata.tileHeight))) + 0,
   };
 }

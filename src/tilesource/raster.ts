@@ -1,7 +1,7 @@
 /** Names of the sample types of tile sources, as in responses (`dtype`). */
 export type SampleType = 'uint8' | 'int8' | 'uint16' | 'int16' | 'uint32' | 'int32' | 'float32' | 'float64';
 
-/** The typed array for each sample type. */
+/** The type of the array for each sample type. */
 interface SampleArrays {
   uint8: Uint8Array;
   int8: Int8Array;
@@ -17,8 +17,9 @@ interface SampleArrays {
 export type Samples = SampleArrays[SampleType];
 
 /**
- * Decoded pixels, row by row. The samples of a pixel are consecutive: `data[(y * width + x) * bands + band]`.
- * One band is gray, two gray and alpha, three RGB, four RGB and alpha; more are plain bands. Alpha is not premultiplied.
+ * Decoded pixels, row by row. The samples of a pixel are consecutive: `data[(y * width + x) * bands + band]`. One band is gray, two
+ * bands are gray and alpha, three are RGB, and four are RGB and alpha. More bands have no fixed meaning. Alpha is not
+ * premultiplied.
  */
 export interface Raster {
   /** Length `width * height * bands`. */
@@ -29,7 +30,7 @@ export interface Raster {
   dtype: SampleType;
 }
 
-/** The typed array of each sample type. */
+/** The constructor of the array for each sample type. */
 export const sampleArrays = {
   uint8: Uint8Array,
   int8: Int8Array,
@@ -62,7 +63,10 @@ export function minValue(dtype: SampleType): number {
   return dtype.startsWith('int') ? -fullValue(dtype) - 1 : 0;
 }
 
-/** The member `white` of the metadata of samples that use only some bits of their type. Empty if they use all bits, and for floats. */
+/**
+ * The metadata member `white` for samples that use only the lowest `bits` bits of their type. Empty if they use all bits, and for
+ * floats.
+ */
 export function whiteOfBits(dtype: SampleType, bits: number): { white?: number } {
   const white = 2 ** (dtype.startsWith('int') ? bits - 1 : bits) - 1;
   return dtype.startsWith('float') || white < 1 || white >= fullValue(dtype) ? {} : { white };
@@ -74,8 +78,8 @@ export function sampleBytes(dtype: SampleType): number {
 }
 
 /**
- * The same memory as unsigned integers or doubles of the same size, for loops that only move samples. The compiler makes fast code
- * for up to four kinds of arrays, and code that is twenty times slower for more.
+ * A view of the same memory as unsigned integers or doubles of the same size, for loops that only move samples. The compiler makes
+ * fast code for up to four kinds of arrays; with more kinds, the code is twenty times slower.
  */
 export function bitsOf(samples: Samples): Uint8Array | Uint16Array | Uint32Array | Float64Array {
   const { buffer, byteOffset, length, BYTES_PER_ELEMENT: size } = samples;

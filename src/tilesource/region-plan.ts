@@ -11,7 +11,7 @@ import {
 } from './geometry.js';
 import type { ImageMetadata } from './tile-source.js';
 
-/** A rectangle as in requests. For the names of units see `parseUnits`. */
+/** A rectangle as requests state it. {@link parseUnits} knows the names of units. */
 export interface RegionBounds {
   /** Negative values of `left`, `top`, `right` and `bottom` count from the opposite edge. `right` and `bottom` are exclusive. */
   left?: number;
@@ -56,7 +56,7 @@ const magnifiedUnits = new Set(['pixel', 'pixels', 'mag_pixel', 'mag_pixels', 'm
 /**
  * Parses the name of units.
  *
- * @throws BadValueError for an unknown name. Geospatial units are unknown here, too: see `regionInPixels`.
+ * @throws BadValueError for an unknown name. Geospatial units are unknown here; `regionInPixels` converts them before.
  */
 export function parseUnits(name: string | undefined): Units {
   const key = (name ?? '').toLowerCase();
@@ -68,10 +68,10 @@ export function parseUnits(name: string | undefined): Units {
   return { kind: 'length', mm };
 }
 
-/** Magnification and pixel size, from which scales are computed. */
+/** Magnification and pixel size of an image. */
 export type Calibration = Pick<ImageMetadata, 'magnification' | 'mmX' | 'mmY'>;
 
-/** Objective power of an image: as declared, or estimated from the pixel size, or `null`. */
+/** Objective power of an image: as declared by the file, or estimated from the pixel size. `null` if both are unknown. */
 export function nativeMagnification(image: Calibration): number | null {
   if (image.magnification != null) return image.magnification;
   return image.mmX == null ? null : 0.01 / image.mmX;
@@ -81,11 +81,13 @@ export function nativeMagnification(image: Calibration): number | null {
 export interface RequestedScale {
   /** Octaves from the base layer to the scale: 0 is full resolution, -1 half. `null` if no scale was requested. */
   octaves: number | null;
-  /** Whether all requested values give the same whole number of octaves. */
+  /** Whether all requested values mean the same whole number of octaves. */
   isExact: boolean;
 }
 
-/** The scale requested by magnification and pixel size, if the image has a magnification or pixel size. */
+/**
+ * The scale that a request states as magnification or pixel size. A value is ignored if the image lacks the value to compare with.
+ */
 export function requestedScale(
   image: Calibration,
   requested: { magnification?: number; mmX?: number; mmY?: number },
@@ -107,7 +109,7 @@ export function requestedScale(
 }
 
 /**
- * The rectangle of base-layer pixels that a request selects, clipped to the image; width or height is 0 if it selects nothing.
+ * The rectangle of base-layer pixels that a request selects, clipped to the image. Its width or height is 0 if nothing is selected.
  *
  * @throws BadValueError for unknown units, or units that this image has no calibration for.
  */
@@ -190,7 +192,7 @@ function resolveInterval(
   return [start, Math.max(start, roundAndClip(to ?? size))];
 }
 
-/** If only one side of a box is given, the other can be this many times as long. */
+/** If only one side of a box is given, the other side can be this many times as long. */
 const maxAspect = 16;
 
 /** The largest size with the aspect of `content` within a box; at least 1 by 1. It can be larger than the content. */
@@ -231,10 +233,11 @@ export interface RequestedOutput {
 const defaultMaxReadPixels = 2 ** 26;
 
 /**
- * Plans from which level a region is read, and the size of its picture. `null` if the region is empty, or if `exact` is requested and
- * no level has exactly the requested scale.
+ * Plans from which level a region is read, and the size of its picture. `null` if the region is empty, or if `exact` is requested
+ * and no stored level has exactly the requested scale.
  *
- * @param maxReadPixels maximum number of pixels that are read from a level finer than needed. For more, the needed level is made.
+ * @param maxReadPixels maximum number of pixels that are read from a level finer than needed. If the region has more pixels there,
+ * the tiles of the needed level are made instead.
  * @throws BadValueError for sizes and units that are not allowed.
  */
 export function planRegion(

@@ -9,7 +9,7 @@ import type { RequestOf } from './picture-parameters.js';
 /** Color correction: `true` is perceptual, `false` is off, otherwise one of the four intents of ICC. */
 export type IccOption = boolean | 'PERCEPTUAL' | 'RELATIVE_COLORIMETRIC' | 'SATURATION' | 'ABSOLUTE_COLORIMETRIC';
 
-/** Encoding parameters as they arrive in requests. They are not checked yet. */
+/** Encoding parameters of a request, not checked yet. */
 export type EncodingRequest = RequestOf<'encoding' | 'jpegQuality' | 'jpegSubsampling' | 'tiffCompression'>;
 
 /** Combines the z planes of each frame, from `zFrom` to `zTo` inclusive, by `max`, `mean` or `min`. */
@@ -26,8 +26,8 @@ export interface TileRequest extends RenderRequest {
   x: number;
   y: number;
   /**
-   * Absent, `none` or `false`: tiles at the border are padded to full size, transparent if the encoding has alpha, otherwise black.
-   * `crop` or `true`: only the content. Anything else: a color to pad with.
+   * What happens to tiles at the border. Absent, `none` or `false`: they are padded to full size, with transparent pixels if the
+   * encoding has alpha, otherwise with black. `crop` or `true`: they are cropped. Any other text is a color to pad with.
    */
   edge?: string;
 }
@@ -52,7 +52,7 @@ export interface PixelRequest extends ZRequest, RequestOf<'left' | 'top' | 'unit
   signal?: AbortSignal;
 }
 
-/** Samples and display channels of one pixel; empty outside the image. */
+/** One pixel: its samples (`value`), and its gray value or color as displayed. Empty outside the image. */
 export interface PixelValue {
   value?: number[];
   l?: number;
@@ -72,7 +72,7 @@ export interface HistogramRequest
   signal?: AbortSignal;
 }
 
-/** Interpretation and statistics of a band. If the image is large, only parts of its finest level are measured. */
+/** Interpretation and statistics of a band. In a large image, only parts of the finest level are measured. */
 export interface BandSummary {
   interpretation: string;
   min: number;
@@ -81,10 +81,10 @@ export interface BandSummary {
   stdev: number;
 }
 
-/** The same region of several frames side by side. An empty list of frames means all. */
+/** The same region of several frames, side by side. An empty `frameList` means all frames. */
 export interface TileFramesRequest extends RegionRequest, RequestOf<'frameList' | 'framesAcross'> {}
 
-/** An associated image, scaled into a box of at most `width` by `height` (it can be enlarged). */
+/** An associated image, scaled to fit into a box of `width` by `height`. A small image is enlarged. */
 export interface AssociatedImageRequest extends EncodingRequest, RequestOf<'width' | 'height'> {
   signal?: AbortSignal;
 }
@@ -127,7 +127,10 @@ export interface StreamedPicture {
   corruptTiles?: number;
 }
 
-/** Raw tiles that were expensive to make (of levels that the file does not contain). Keys are unique within one opened image. */
+/**
+ * A cache of decoded tiles that were expensive to make, because the file does not contain their level. Keys are unique in one
+ * image.
+ */
 export interface RasterCache {
   get(key: string): Raster | undefined;
   set(key: string, raster: Raster): void;
@@ -149,7 +152,7 @@ export interface LargeImageOptions {
   maxOutputPixels?: number;
   /** Directory in which TILED output is made; default the system's. */
   temporaryDirectory?: string;
-  /** Called at most once per image and kind of problem that does not make a request fail, e.g. an unusable color profile. */
+  /** Called for problems that do not make a request fail, such as an unusable color profile. Called once per image and kind. */
   warn?: (fields: object, event: string) => void;
 }
 
@@ -157,13 +160,14 @@ export interface LargeImageOptions {
 export const defaultMaxOutputPixels = 2 ** 27;
 
 /**
- * An opened image, with everything that routes need for their responses. Encoded pictures are not cached here, but by the caller.
+ * An opened image, with everything that routes need for their responses. The image does not cache encoded pictures; the caller
+ * does.
  */
 export interface LargeImage {
   /**
-   * Metadata of the image as in responses; with a projection, of the projected image.
+   * Metadata of the image as sent in responses. With `projection`, the metadata describe the projected image.
    *
-   * @throws BadValueError for an unknown projection; TileSourceError if the image cannot be projected.
+   * @throws BadValueError for an unknown projection, and TileSourceError if the image cannot be projected.
    */
   metadata(projection?: string): LargeImageMetadata;
   /** Metadata of the file, with `tilesource`, `iccprofiles` and `populatedLevels`. */
@@ -185,7 +189,7 @@ export interface LargeImage {
   /** Statistics by band number, from 1. */
   bands(request: { frame?: number; signal?: AbortSignal }): Promise<Record<string, BandSummary>>;
   tileFrames(request: TileFramesRequest): Promise<EncodedPicture | StreamedPicture>;
-  /** How to cover the frames with few textures made by {@link LargeImage.tileFrames}. */
+  /** Computes how {@link LargeImage.tileFrames} can show the frames in few textures. */
   quadInfo(options: QuadInfoOptions): Promise<QuadInfo>;
   /** Names of the associated images, sorted. */
   associatedImages(): string[];
@@ -193,21 +197,22 @@ export interface LargeImage {
   associatedImage(name: string, request: AssociatedImageRequest): Promise<EncodedPicture | null>;
   /** `{ sizeX, sizeY, mode, format? }`, or `{}` for an unknown name. */
   associatedImageMetadata(name: string, options?: { signal?: AbortSignal }): Promise<Record<string, unknown>>;
-  /** The Deep Zoom description, XML. @throws BadParameterError */
+  /** The Deep Zoom description as XML. @throws BadParameterError for invalid parameters. */
   dzi(request: DziRequest): string;
   dziTile(request: DziTileRequest): Promise<EncodedPicture>;
   /** The data of the image for info.json of the IIIF Image API. */
   iiifFacts(): IiifFacts;
   /**
-   * @throws BadParameterError if the request breaks the rules of the IIIF Image API; TileOutsideError if there is no such frame.
+   * @throws BadParameterError if the request breaks the rules of the IIIF Image API, and TileOutsideError if there is no such
+   * frame.
    */
   iiifPlan(request: IiifRequest, frame: number): IiifPlan;
   iiifPicture(plan: IiifPlan, options: { frame: number; signal?: AbortSignal }): Promise<EncodedPicture>;
 }
 
 /**
- * Version of how pictures look and histograms are counted. It is part of the keys of tile caches, of entity tags, and of the
- * records of stored thumbnails. Every release in which the same request for the same file gives a visibly different picture, or
- * other numbers, must increment it; otherwise caches, browsers and stored files keep showing the old ones.
+ * Version of how pictures look and histograms are counted. Cache keys of tiles, entity tags, and the records of stored thumbnails
+ * contain this version. A release in which the same request for the same file gives a visibly different picture, or other numbers,
+ * must increment it; otherwise caches, browsers and stored files keep showing the old results.
  */
 export const rendering: { readonly version: number } = { version: 2 };

@@ -2,7 +2,7 @@ import type { GeoReference } from './geo/georeference.js';
 import type { Raster, SampleType } from './raster.js';
 import type { CorruptTiles } from './render/corrupt-tiles.js';
 
-/** Priority of a tile source for a file; the lowest number wins. `manual` sources are never chosen automatically. */
+/** Priorities that a tile source can have for a file. The lowest number wins. `manual` sources are never chosen automatically. */
 export const priorities = {
   named: 0,
   preferred: 1,
@@ -25,7 +25,7 @@ export type Priority = (typeof priorities)[keyof typeof priorities];
 /** Options for reading bytes. */
 export interface ReadOptions {
   signal?: AbortSignal | undefined;
-  /** Memory into which the reader can put the bytes, from its start, if they fit. This saves allocating memory for each read. */
+  /** Memory that the reader can fill with the bytes, from its first byte, if they fit. This saves an allocation for each read. */
   into?: Uint8Array | undefined;
 }
 
@@ -34,8 +34,8 @@ export interface ByteReader {
   /** Length of the file in bytes. */
   readonly size: number;
   /**
-   * Reads `length` bytes from `offset`, or fewer if the file ends. Never reads outside the file, and never allocates more than the
-   * size of the file. The bytes belong to the caller, who can change them.
+   * Reads `length` bytes from `offset`, or fewer if the file ends before that. Never reads outside the file, and never allocates
+   * more than the size of the file. The bytes belong to the caller, who can change them.
    */
   read(offset: number, length: number, options?: ReadOptions): Promise<Uint8Array>;
   close(): Promise<void>;
@@ -52,18 +52,18 @@ export interface SourceInput {
   /** Opens the bytes for random access. The caller closes the reader. */
   open(): Promise<ByteReader>;
   /**
-   * The other files of the same item, for formats of several files. Absent if there can be none. Sources that call this declare
-   * {@link TileSourceDefinition.readsCompanions}.
+   * The other files of the same item, for formats of several files. Absent if there can be no other files. Sources that call this
+   * function declare {@link TileSourceDefinition.readsCompanions}.
    */
   companions?(): Promise<readonly SourceInput[]>;
   /**
-   * The folder of the file, for images of several files. Absent if there is none. Sources that call this declare {@link
-   * TileSourceDefinition.readsFolder}.
+   * The folder of the file, for images of several files. Absent if there is no folder. Sources that call this function declare
+   * {@link TileSourceDefinition.readsFolder}.
    */
   folder?(): SourceFolder;
 }
 
-/** A folder as seen from a file in it: the other files there and in its subfolders, and nothing above. */
+/** The folder of a file, with the other files in it and in its subfolders. Nothing above the folder can be reached. */
 export interface SourceFolder {
   /** The file at a path relative to this folder, with `/` between names; `null` if there is none. */
   file(path: string): Promise<FolderFile | null>;
@@ -75,12 +75,12 @@ export interface SourceFolder {
   /**
    * A folder with everything below it, for images whose files are read by their paths; `null` if there is no such folder.
    *
-   * @throws TileSourceError if it contains too many folders.
+   * @throws TileSourceError if the folder contains too many folders.
    */
   tree(path: string): Promise<FileTree | null>;
   /**
-   * The file of the large image of an item of the host, in any folder; `null` if there is none. The image that uses it is shown
-   * only to those who can read that item. Absent if there are no items.
+   * The file of the large image of a host's item, which can be in any folder; `null` if there is none. An image that uses this file
+   * is shown only to those who can read that item. Absent if there are no items.
    */
   item?(id: string): Promise<FolderFile | null>;
 }
@@ -90,9 +90,10 @@ export interface FolderFile extends SourceInput {
   /** Identifies the file: two files with the same id are the same file. */
   readonly id: string;
   /**
-   * Opens the file as an image for one use. Other callers that use it at the same time or soon afterwards share the opened image.
+   * Opens the file as an image, and calls `use`. Callers that use the file at the same time or soon afterwards share the opened
+   * image.
    *
-   * @throws TileSourceError if it is not an image, or is itself made from the borrowing image.
+   * @throws TileSourceError if the file is not an image, or is itself made from the borrowing image.
    */
   borrow<R>(
     use: (image: BorrowedImage) => Promise<R> | R,
@@ -102,7 +103,6 @@ export interface FolderFile extends SourceInput {
 
 /** An opened image, which the lender closes. */
 export interface BorrowedImage {
-  /** Name of the source that reads it. */
   readonly sourceName: string;
   readonly source: Omit<TileSource, 'close'>;
   /** Samples of a rectangle of any level, in pixels of the level, as stored in the file. The rectangle is inside the level. */
@@ -111,15 +111,16 @@ export interface BorrowedImage {
   styled(where: FrameBox, style: object, signal?: AbortSignal): Promise<Raster>;
 }
 
-/** A rectangle of a level, in its pixels, of one frame. */
+/** A rectangle of one frame at one level. */
 export interface FrameBox {
-  /** Can be negative for levels coarser than the coarsest level; each halves the size again. */
+  /** Negative levels are coarser than level 0; each halves the size again. */
   level: number;
   frame: number;
+  /** In pixels of the level. */
   box: { left: number; top: number; width: number; height: number };
   /** Whether pixels of levels that the file does not contain are picked instead of averaged. */
   nearest?: boolean;
-  /** Collects the corrupt tiles, which are left empty. Without it, reading fails at the first corrupt tile. */
+  /** Collects the corrupt tiles, which are left empty. Without this collection, reading fails at the first corrupt tile. */
   corrupt?: CorruptTiles | undefined;
 }
 
@@ -129,9 +130,9 @@ export const defaultMaxDecodedPixels = 0x3fff * 0x3fff;
 /** Limits and options for every source. Pixels are counted as width times height of one frame. */
 export interface SourceOptions {
   signal?: AbortSignal;
-  /** Maximum side, in pixels, of an image that is served as a single tile if it is not stored in tiles. */
+  /** An image that is not stored in tiles is served as a single tile if no side has more pixels than this. */
   maxSmallImageSize?: number;
-  /** Largest image, in pixels, that a source can decode as a whole. */
+  /** Maximum number of pixels of an image that a source decodes as a whole. */
   maxDecodedPixels?: number;
   /** Directory for temporary files of a source; default the system's. */
   temporaryDirectory?: string;
@@ -139,7 +140,7 @@ export interface SourceOptions {
 
 /** Position of a plane in a multi-frame image. Axes that the image does not use are left out. */
 export interface FrameMetadata {
-  /** Positions by axis name without the word Index: `{ C: 0, Z: 3 }`. */
+  /** Positions by the name of the axis, such as `{ C: 0, Z: 3 }`. */
   axes: Readonly<Record<string, number>>;
   /** Name of the channel, if the file has one. */
   channel?: string;
@@ -165,9 +166,9 @@ export interface ImageMetadata {
   /** Millimeters per base-layer pixel, or `null`. */
   mmX: number | null;
   mmY: number | null;
-  /** Millimeters from one z plane to the next, if the file contains them. */
+  /** Millimeters from one z plane to the next, if the file contains this distance. */
   mmZ?: number;
-  /** Seconds from one time to the next, if the file contains them. */
+  /** Seconds from one time to the next, if the file contains this duration. */
   secondsT?: number;
   /** Whether a user has entered `mmX` and `mmY`, because the file does not contain them. */
   isScaleEntered?: boolean;
@@ -176,8 +177,8 @@ export interface ImageMetadata {
   /** Samples per pixel. */
   bandCount: number;
   /**
-   * The sample that is shown as white, if it is less than the largest of `dtype`: 1023 for samples of 10 bits. Black is 0 in
-   * unsigned samples and `-white - 1` in signed ones.
+   * The sample that is shown as white, if it is less than the largest value of `dtype`, such as 1023 for samples of 10 bits. Black
+   * is 0 in unsigned samples, and `-white - 1` in signed samples.
    */
   white?: number;
   /** One entry per frame, in frame order; absent or of length 1 for a single-frame image. */
@@ -186,13 +187,13 @@ export interface ImageMetadata {
   channels?: readonly string[];
   /** The position of the image on the earth, if the file declares it. */
   geo?: GeoReference;
-  /** Value of samples where nothing was measured. They are left out of means. */
+  /** Value of samples where nothing was measured. Such samples are left out of means. */
   nodata?: number;
   /**
-   * Whether the image has a palette. Its colors must not be averaged, because a color between two of the palette means nothing.
+   * Whether the image has a palette. Its colors must not be averaged, because a color between two palette colors means nothing.
    */
   indexed?: boolean;
-  /** Number of bits of a sample that the file uses, if its type has more: 12 of `uint16`. */
+  /** Number of bits of a sample that the file uses, if `dtype` has more bits, such as 12 of 16. */
   sampleBits?: number;
 }
 
@@ -214,8 +215,8 @@ export interface EncodedImage {
   width: number;
   height: number;
   /**
-   * Size of the area at the upper left that shows the image. Present if the tile should show more of the image than this picture
-   * contains.
+   * Size of the area at the upper left that the file defines. Present if this area is smaller than the tile's part of the image,
+   * because the file rounds the sizes of levels down.
    */
   content?: { width: number; height: number };
 }
@@ -269,10 +270,10 @@ export interface DicomFile {
 /** A lossy codec, or one whose files do not tell whether their compression was lossless. */
 export type LossyCodec = 'jpeg' | 'jpeg2000' | 'jpegxr' | 'jpegxl' | 'webp' | 'heif' | 'avif';
 
-/** A small picture in the file besides its main image: label, macro, thumbnail. */
+/** A small picture in the file besides its main image, such as a label, macro or thumbnail. */
 export interface AssociatedImage {
   raster: Raster;
-  /** The sample that is shown as white, when it is less than the largest of its type: see {@link ImageMetadata.white}. */
+  /** The sample that is shown as white, if it is less than the largest value of its type; see {@link ImageMetadata.white}. */
   white?: number;
   /** Codec in which the file stores the image, for information. */
   format?: string;
@@ -298,25 +299,26 @@ export interface TileSource {
    * finer level of this list.
    */
   readonly populatedLevels: readonly number[];
-  /** The number of parts of the file that make up a tile, if it is more than one: chunks or frames that are smaller than tiles. */
+  /** The number of stored parts, such as chunks or frames, that make up a tile. Absent if a tile is stored as one part. */
   readonly partsPerTile?: number;
   /**
-   * Decodes one tile of a populated level. The result is the part inside the image: `tileWidth` by `tileHeight`, less at the right
-   * and bottom border. The address has been checked.
+   * Decodes one tile of a populated level. The result is the part of the tile inside the image: `tileWidth` by `tileHeight`, less
+   * at the right and bottom border. The caller has checked the address.
    *
-   * @param options `nearest`: a source that resamples picks the nearest pixel instead of mixing pixels. `corrupt`: a source that
-   * makes a tile of several parts, such as tiles of other images, may leave corrupt parts empty and add them to this collection.
+   * @param options with `nearest`, a source that resamples picks the nearest pixel instead of mixing pixels. With `corrupt`, a
+   * source that makes a tile of several parts, such as tiles of other images, may leave corrupt parts empty and add them to this
+   * collection.
    * @throws TileSourceError where the file is corrupt or its compression unsupported.
    */
   readTile(address: TileAddress, options?: TileOptions): Promise<Raster>;
   /**
-   * The stored bytes of a tile, if a browser can show them unchanged, with the right colors, and the tile has exactly `tileWidth`
-   * by `tileHeight` pixels, all of them inside the image. `null` otherwise.
+   * The stored bytes of a tile, if a browser can show them unchanged and with the right colors, and if the tile has exactly
+   * `tileWidth` by `tileHeight` pixels, all of them inside the image. `null` otherwise.
    *
-   * @param options `partial`: the tile can extend beyond the right and bottom border, where its pixels are undefined.
+   * @param options with `partial`, the tile can extend beyond the right and bottom border, where its pixels are undefined.
    */
   readStoredTile?(address: TileAddress, options?: { signal?: AbortSignal; partial?: boolean }): Promise<EncodedImage | null>;
-  /** The tiles of a populated level as stored; `null` unless all are stored in one encoding that other programs can read. */
+  /** The tiles of a populated level as stored; `null` unless all tiles are stored in one encoding that other programs can read. */
   storedLevel?(where: { level: number; frame: number }, options?: { signal?: AbortSignal }): Promise<StoredLevel | null>;
   /** The files of the image, if it is DICOM. */
   readonly dicomFiles?: readonly DicomFile[];
@@ -324,11 +326,13 @@ export interface TileSource {
   readonly associatedImages?: readonly string[];
   /** Decodes an associated image; `null` for an unknown name. */
   readAssociatedImage?(name: string, options?: { signal?: AbortSignal }): Promise<AssociatedImage | null>;
-  /** Free-form metadata of the file, for GET tiles/internal_metadata. */
+  /** Free-form metadata of the file, for `GET tiles/internal_metadata`. */
   internalMetadata?(): Promise<Record<string, unknown>>;
   /** ICC profile of the samples of a frame, or `null`. {@link TileSource.readTile} does not apply it. */
   iccProfile?(frame: number): Uint8Array | null;
-  /** Memory in bytes that this source retains while open, if it is much. It counts towards the limit of the source cache. */
+  /**
+   * Memory in bytes that this source retains while open, if the amount matters. It counts towards the limit of the source cache.
+   */
   readonly retainedBytes?: number;
   /**
    * For a source without stored tiles: whether the samples are known to come from lossy compression. Then a conversion also uses
@@ -340,60 +344,61 @@ export interface TileSource {
   close(): Promise<void>;
 }
 
-/** The definition of a tile source, which the registry lists. Authors of further sources write one. */
+/** Declares a tile source. Authors of further tile sources write such a definition. */
 export interface TileSourceDefinition {
   /** Unique; stored as `largeImage.sourceName`. */
   readonly name: string;
-  /** Version of the reader or of the library behind it, for GET large_image/sources. */
+  /** Version of the reader or of the library that it uses, for `GET large_image/sources`. */
   readonly version?: string;
-  /** Priority by extension (lower case, without dot); `default` for unlisted ones. */
+  /** Priority by extension (lower case, without dot); `default` applies to unlisted extensions. */
   readonly extensions: Readonly<Record<string, Priority>> & { readonly default: Priority };
-  /** Priority by mime type; `default` for unlisted ones. */
+  /** Priority by mime type; `default` applies to unlisted types. */
   readonly mimeTypes: Readonly<Record<string, Priority>> & { readonly default: Priority };
   /** Whether an image can consist of several files of an item. The image is reopened when one of them is added or removed. */
   readonly readsCompanions?: boolean;
   /**
-   * Whether an image can consist of other files of its folder: `files`, read as bytes, or `images`, opened by other sources. The
-   * image is shown only to callers who can read all of them, and is reopened when one of them is added, changed or removed.
+   * Whether an image can include other files of its folder: `files`, which are read as bytes, or `images`, which other sources
+   * open. The image is shown only to callers who can read all of these files, and is reopened when one of them is added, changed or
+   * removed.
    */
   readonly readsFolder?: 'files' | 'images';
   /**
    * Whether an image may include another file of its folder. By default, it may include every file.
    *
-   * @param name of the image's file.
-   * @param path of the other file, relative to the folder.
+   * @param name the name of the image's file.
+   * @param path the path of the other file, relative to the folder.
    */
   mayHold?(name: string, path: string): boolean;
   /** Whether this source reads pictures that browsers can show themselves: JPEG and PNG. */
   readonly readsWebPictures?: boolean;
-  /** Whether the process of a conversion opens the file itself. Images of other sources are read through the process that has them open. */
+  /** Whether the child process of a conversion opens the file itself. Otherwise its parent process reads the image for it. */
   readonly opensInConversion?: boolean;
   /** Whether this source reads the files that conversions write. Exactly one source does. */
   readonly readsConversions?: boolean;
   /**
    * The series of files to which a file belongs, for formats whose images are stored in several files that may arrive as separate
-   * items. `null` where it belongs to none.
+   * items. `null` if the file belongs to no series.
    *
-   * @param metadata as {@link TileSource.internalMetadata} gives it.
+   * @param metadata the result of {@link TileSource.internalMetadata}.
    */
   seriesOf?(metadata: Readonly<Record<string, unknown>>): { series: string; study: string } | null;
-  /** Whether a file is an intact image of this format that cannot be opened only because of its number of pixels. A conversion helps. */
+  /** Whether a file is an intact image that has too many pixels to be opened directly, so that it must be converted. */
   isOnlyTooLarge?(input: SourceInput, temporaryDirectory: string): Promise<boolean>;
-  /** Priority by the complete name of a file, in lower case, where the extension is not enough. */
+  /** Priority by the complete name of a file, in lower case, for names whose extension does not tell the format. */
   readonly fileNames?: Readonly<Record<string, Priority>>;
   /** Files whose names match are refused by this source. */
   readonly ignoredNames?: RegExp;
   /**
    * Opens a file.
    *
-   * @throws TileSourceError with a readable message if this is not a file for this source. Then nothing stays open.
+   * @throws TileSourceError with a readable message if the file is not for this source. Then nothing stays open.
    */
   open(input: SourceInput, options?: SourceOptions): Promise<TileSource>;
 }
 
 /** Files by their paths, in an archive or in folders. */
 export interface FileTree {
-  /** Opens a file; `null` if there is none. It is closed with the tree. */
+  /** Opens the file at a path; `null` if there is none. Closing the tree closes the file. */
   file(path: string): Promise<Pick<ByteReader, 'size' | 'read'> | null>;
   /** Whether missing files may still arrive, as in a folder that is being uploaded. */
   readonly mayGrow?: boolean;

@@ -17,16 +17,16 @@ const parser = new XMLParser({
 /**
  * Parses XML from a file.
  *
- * @param what names the file in messages.
- * @throws TileSourceError if it is not well formed, or has a DOCTYPE (entities can expand without end).
+ * @param fileDescription names the file in messages.
+ * @throws TileSourceError if the text is not well formed, or has a DOCTYPE, whose entities could expand without end.
  */
-export function parseXml(text: string, what = 'this TIFF'): XmlElement {
+export function parseXml(text: string, fileDescription = 'this TIFF'): XmlElement {
   if (/<!\s*(?:doctype|entity)/i.test(text))
-    throw new TileSourceError(`The XML in ${what} has a DOCTYPE, which is not accepted.`);
+    throw new TileSourceError(`The XML in ${fileDescription} has a DOCTYPE, which is not accepted.`);
   try {
     return toElement(parser.parse(text)) ?? {};
   } catch (cause) {
-    throw new TileSourceError(`The XML in ${what} is not well formed.`, { cause });
+    throw new TileSourceError(`The XML in ${fileDescription} is not well formed.`, { cause });
   }
 }
 
@@ -34,7 +34,7 @@ function toElement(value: unknown): XmlElement | null {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as XmlElement) : null;
 }
 
-/** The children with this name, without namespace. Those that have neither attributes nor children are left out. */
+/** The child elements with this name, without its namespace. Elements with neither attributes nor children are left out. */
 export function children(element: XmlElement, name: string): XmlElement[] {
   const value = Object.hasOwn(element, name) ? element[name] : undefined;
   const list: readonly unknown[] = Array.isArray(value) ? value : [value];
@@ -58,22 +58,22 @@ export function childText(element: XmlElement, name: string): string | undefined
 /**
  * Converts an element to a plain object: attributes and children under their names, text under `text`.
  *
- * @param lists names of children that are always lists, even with one entry, so that readers need not distinguish the cases.
+ * @param listNames names of children that always become lists, even if there is only one such child.
  */
-export function toPlainObject(element: XmlElement, lists: ReadonlySet<string>): Record<string, unknown> {
+export function toPlainObject(element: XmlElement, listNames: ReadonlySet<string>): Record<string, unknown> {
   const toPlain = (value: unknown): unknown => {
     const child = toElement(value);
-    return child === null ? value : toPlainObject(child, lists);
+    return child === null ? value : toPlainObject(child, listNames);
   };
   const members = Object.entries(element).map(([name, value]): [string, unknown] => {
     if (Array.isArray(value)) return [name, value.map(toPlain)];
-    if (lists.has(name)) return [name, [toPlain(value)]];
+    if (listNames.has(name)) return [name, [toPlain(value)]];
     return [name === '#text' ? 'text' : name.replace(/^@/, ''), toPlain(value)];
   });
   return Object.fromEntries(members);
 }
 
-/** A text as it is written in an attribute or element of XML. */
+/** Escapes a text for an attribute or element of XML. Characters that XML cannot contain become U+FFFD. */
 export function escapeXml(text: string): string {
   // eslint-disable-next-line no-control-regex -- XML has no way to write these characters
   const writable = text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f]|\p{Surrogate}/gu, '\ufffd');

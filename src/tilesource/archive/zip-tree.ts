@@ -6,18 +6,18 @@ import type { ByteReader, SourceInput, FileTree } from '../tile-source.js';
 
 /** Maximum number of files and folders in an archive. */
 const maxEntries = 2 ** 19;
-/** Approximate memory that each of them takes while the archive is open. */
+/** Approximate memory in bytes that the entry of a file takes while the archive is open. */
 const bytesPerEntry = 250;
-/** Maximum size of a file that is compressed inside an archive, because it is inflated as a whole. */
+/** Maximum size of a compressed file in an archive, because such a file is inflated as a whole. */
 const maxInflatedBytes = 2 ** 28;
 /** Number of bytes of the directory that are read at a time. */
 const windowBytes = 2 ** 20;
-/** Length of the header before the content of a file. The file's name and other fields follow the header. */
+/** Length of the fixed part of a file's header. The file's name and further fields follow, and then the content. */
 const headerBytes = 30;
 const headerSignature = 0x04_03_4b_50;
-/** Expected length of the other fields in bytes. Few files have more. */
+/** Expected length of the further fields in bytes. Few files have more. */
 const expectedExtraBytes = 64;
-/** Number of entries that are read before other work can use the event loop. */
+/** After reading this many entries, the reader lets other work use the event loop. */
 const entriesAtOnce = 1000;
 
 const inflate = promisify(inflateRaw);
@@ -50,10 +50,10 @@ class ArchiveReader extends RandomAccessReader {
       throw new TileSourceError('Truncated or corrupt ZIP file: its directory is outside of the file.');
     }
     const byteCount = this.isReadingDirectory ? Math.max(length, Math.min(windowBytes, this.reader.size - position)) : length;
-    const read = await this.reader.read(position, byteCount);
-    if (read.length < length) throw new TileSourceError('Truncated or corrupt ZIP file: it ends within its directory.');
-    if (this.isReadingDirectory) this.#window = { start: position, bytes: read };
-    return read.subarray(0, length);
+    const readBytes = await this.reader.read(position, byteCount);
+    if (readBytes.length < length) throw new TileSourceError('Truncated or corrupt ZIP file: it ends within its directory.');
+    if (this.isReadingDirectory) this.#window = { start: position, bytes: readBytes };
+    return readBytes.subarray(0, length);
   }
 
   /** Frees the memory of the directory, after it has been read. */
@@ -67,7 +67,6 @@ class ArchiveReader extends RandomAccessReader {
   }
 }
 
-/** Opens the archive with the ZIP library. */
 function openZip(reader: ArchiveReader): Promise<ZipFile> {
   return new Promise((resolve, reject) => {
     const options = { lazyEntries: true, autoClose: false };
@@ -196,9 +195,9 @@ async function inflateFile(path: string, packed: Uint8Array, size: number): Prom
 }
 
 /**
- * Opens a ZIP file, and calls `open` with its tree. Closing the tree closes the file. If either fails, nothing stays open.
+ * Opens a ZIP file, and calls `open` with its tree. Closing the tree closes the file. If `open` fails, the file is closed.
  *
- * @throws TileSourceError if it is not a valid ZIP file; the error of `open`.
+ * @throws TileSourceError if the file is not a valid ZIP file. Also throws the errors of `open`.
  */
 export async function openInZip<Result>(
   input: Pick<SourceInput, 'open'>,
