@@ -271,7 +271,6 @@ export function messageOf(error: unknown) {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** A box that says what went wrong. */
 export function errorNotice(error: unknown) {
   return h('div.notice.notice-error.surface.column', { role: 'alert' }, h('p', messageOf(error)));
 }

@@ -75,7 +75,7 @@ export class LargeImageViewer extends BrowserElement {
   declare view: string;
   /** `light` or `dark`; `null` means the theme of the user's system. */
   declare theme: string | null;
-  /** Panels next to the image, as names separated by spaces: `frames look annotations comments image`. Default all; empty for none. */
+  /** Panels next to the image, as names separated by spaces: `frames look annotations comments image`. By default, all panels are shown; an empty text shows none. */
   declare panels: string;
 
   static {

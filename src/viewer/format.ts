@@ -55,7 +55,7 @@ export function plural(count: number, singular: string, pluralForm: string = `${
   return `${formatCount(count)} ${count === 1 ? singular : pluralForm}`;
 }
 
-/** A date and time. */
+/** A date and time in the user's locale; `''` if the text is missing or not a date. */
 export function formatDate(iso: string | undefined) {
   const date = new Date(iso ?? '');
   if (Number.isNaN(date.getTime())) return '';

@@ -23,7 +23,7 @@ export function codeEditor({ label, onInput }: { label: string; onInput: () => v
     showNumbers();
   }
 
-  /** Numbers the lines, without marks. */
+  /** Numbers the lines, and removes all marks. */
   function showNumbers() {
     const count = textArea.value.split('\n').length;
     if (count !== lineNumbers.childElementCount)

@@ -10,7 +10,6 @@ import { adminTexts } from '../admin-texts.js';
 /** `line` is counted from 0. */
 type Problem = Answer<'POST large_image/config/validate'>[number];
 
-/** The configuration file of the server. */
 export async function configurationSection({ signal }: Parameters<SectionBuilder>[0]): ReturnType<SectionBuilder> {
   let file = await request('GET', 'large_image/config', { signal });
   const notice = createNotice();

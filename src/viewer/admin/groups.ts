@@ -12,7 +12,6 @@ import { createNotice, panel, table, type SectionBuilder } from './parts.js';
 
 type Group = Documents['Group'];
 
-/** The groups and their members. */
 export async function groupsSection({ signal, route }: Parameters<SectionBuilder>[0]): ReturnType<SectionBuilder> {
   const page = readPage(route.query, { size: 50, listName: 'groups' });
   const notice = createNotice();

@@ -29,9 +29,9 @@ export interface Element {
   points?: Coordinate[];
   holes?: Coordinate[][];
   closed?: boolean;
-  /** of an overlay */
+  /** of an overlay, from 0 to 1 */
   opacity?: number;
-  /** of an overlay */
+  /** of an overlay: where its picture is on the image */
   transform?: { xoffset?: number; yoffset?: number; matrix?: [[number, number], [number, number]] };
   /** of a pixelmap: the category of each pixel value */
   values?: number[];

@@ -207,7 +207,6 @@ export async function loadElement(record: AnnotationRecord, id: string): Promise
   }
 }
 
-/** Saves changes of elements. */
 export function sendChanges(
   record: AnnotationRecord,
   changes: ElementChanges,
@@ -236,7 +235,6 @@ export function overlayTileUrl(record: AnnotationRecord, filter: Query, level: n
   return apiUrl(`annotation/${record._id}/tiles/zxy/${level}/${x}/${y}`, query);
 }
 
-/** The groups of an annotation with their colors. */
 export async function requestGroups(record: AnnotationRecord, signal: AbortSignal): Promise<Group[]> {
   return (await request('GET', `annotation/${record._id}/tiles`, { signal })).groups;
 }

@@ -29,7 +29,6 @@ interface AnnotationsOptions {
   drawingElement: HTMLElement;
   /** element for the tools */
   container: HTMLElement;
-  /** ids of hidden annotations */
   hiddenIds: string[];
   /** colors and filters by the id of their annotation */
   colorings: ReadonlyMap<string, Coloring>;
@@ -73,7 +72,6 @@ export class ImageAnnotations {
     return this.#panel.element;
   }
 
-  /** Ids of the hidden annotations. */
   get hiddenIds() {
     return this.#stageAnnotations.hiddenIds;
   }

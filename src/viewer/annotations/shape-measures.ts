@@ -38,7 +38,7 @@ export function measuresOf(element: Element, { mm_x: mmX, mm_y: mmY }: ImageMeta
   ];
 }
 
-/** Area, length or perimeter, and centroid (`x`, `y`) in full-resolution pixels, by the rules of the server's tables. */
+/** Area, length or perimeter, and centroid (`x`, `y`) in full-resolution pixels, computed by the same rules as in the server's tables. */
 export const geometryOf = cachedByElement(computeGeometry);
 
 function computeGeometry(element: Element): Record<'area' | 'length' | 'x' | 'y', number> {
@@ -73,7 +73,7 @@ function momentsOf(ring: readonly (readonly [number, number])[]) {
   return { area, x: originX * area + (sign * momentX) / 6, y: originY * area + (sign * momentY) / 6 };
 }
 
-/** The centroid of lines. */
+/** The centroid of lines, weighted by their lengths; the first point if they have no length. */
 function centroidOfLines(rings: readonly (readonly (readonly [number, number])[])[], isClosed: boolean) {
   const [first = [0, 0] as const] = rings[0] ?? [];
   const sum = { length: 0, x: 0, y: 0 };

@@ -44,7 +44,7 @@ export interface StageAnnotationOptions {
   metadata: ImageMetadata;
   /** called when the drawing must be updated */
   redraw: () => void;
-  /** called when shapes of more parts of the image have arrived */
+  /** called when more shapes have arrived */
   onMoreShapes: () => void;
   onError: (error: unknown) => void;
   /** loads small annotations, which are fetched completely */
@@ -78,7 +78,7 @@ export class StageAnnotation {
   /** The region around a view that had too many shapes, and the view's share of the image. */
   #tooDenseView: { region: Box; share: number } | null = null;
   #tileLayer: TileLayer | null = null;
-  /** The tiles for a version and a display, with a key for both. */
+  /** The addresses of tiles that were used last, with a key for their version and display. */
   #cachedTileUrl: { key: string; url: TileUrl } | null = null;
   #closeController = new AbortController();
   #shownAs = 'none';
@@ -107,7 +107,6 @@ export class StageAnnotation {
     return this.#shownAs === 'shapes';
   }
 
-  /** Whether all shapes of the annotation are loaded. */
   get isCompletelyLoaded() {
     return this.record._elementCount === 0 || (this.showsShapes && this.#hasLoaded(everywhere));
   }
@@ -322,7 +321,7 @@ export class StageAnnotation {
     return (Math.max(0, across) * Math.max(0, down)) / (sizeX * sizeY);
   }
 
-  /** Whether too many shapes are expected. */
+  /** @param share the view's share of the image */
   #expectsTooManyShapes(view: Box, share: number) {
     const { _elementCount: count, _detailsCount: details } = this.record;
     if (Math.max(count / maxShapes, details / maxDetails) * share > densityAllowance) return true;
@@ -338,7 +337,6 @@ export class StageAnnotation {
     this.#requests = [];
   }
 
-  /** Fetches the missing parts of a region. */
   #fetchMissingParts(region: Box, share: number) {
     const view = this.options.stage.visibleBox();
     // Until the shapes have arrived, tiles are better than shapes of another region.

@@ -42,7 +42,7 @@ export function bulkActions(entries: ListEntry[], context: ActionContext): BulkA
   return offeredActions.flatMap((action) => action || []);
 }
 
-/** Performs an action on one entry after the other. Entries that failed stay in the queue, so that they can be tried again. */
+/** Performs an action on one entry after the other. Entries whose action failed stay in the queue, so that they can be tried again. */
 async function actOnEach(
   queue: ListEntry[],
   {
@@ -60,7 +60,6 @@ async function actOnEach(
         await act(entry);
         doneCount += 1;
       } catch (error) {
-        // The other entries would fail too.
         const othersWouldFail = error instanceof ApiError && (error.status === 0 || error.status === 401);
         queue.push(...entriesToDo.slice(index, othersWouldFail ? undefined : index + 1));
         if (othersWouldFail) throw error;

@@ -9,7 +9,7 @@ import type { ListAddress } from './list-order.js';
 import { stateOf } from './item-state.js';
 import { imageState, itemVersion, type Item } from './browse-model.js';
 
-/** Longest side of a thumbnail in the list, in pixels: cards are about 220 wide, on screens of twice the density. */
+/** Longest side of a thumbnail in the list, in pixels: cards are about 220 pixels wide, and dense screens have twice as many pixels. */
 export const thumbnailSize = 440;
 
 /**

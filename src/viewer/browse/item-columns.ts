@@ -23,7 +23,6 @@ export function chosenColumns(folderId: string, defaultColumns: string[]): strin
   }
 }
 
-/** The title of a column. */
 export function columnTitle(column: string) {
   const field = recordFields.find((name) => name === column);
   return field ? browseTexts.fields[field] : column.replace(/^meta\./, '');

@@ -9,7 +9,7 @@ export interface ListAddress {
   find: string | null;
 }
 
-/** Parameters of a request for a list. */
+/** The request parameters that order a list. */
 type OrderQuery = { sort: string; sortdir: 1 | -1 };
 
 /** Orders by their names in the address. */

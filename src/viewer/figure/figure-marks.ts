@@ -119,7 +119,7 @@ export function markColor(text: string, opacity: number = 1): MarkColor {
     measuringContext ??= h('canvas', { width: 1, height: 1 }).getContext('2d') as CanvasRenderingContext2D;
     measuringContext.fillStyle = '#000000';
     measuringContext.fillStyle = text;
-    // The browser writes opaque colors as `#rrggbb`, and others as `rgba(r, g, b, a)`.
+    // The browser writes opaque colors as `#rrggbb`, and other colors as `rgba(r, g, b, a)`.
     const [red, green, blue, alpha] = measuringContext.fillStyle.match(/[\d.]+/g) ?? [];
     parsedColor = measuringContext.fillStyle.startsWith('#')
       ? { rgb: measuringContext.fillStyle, alpha: 1 }

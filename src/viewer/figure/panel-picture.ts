@@ -24,7 +24,7 @@ export interface PanelPicture {
 
 /** Maximum number of simultaneous requests for tiles. */
 const maxRequests = 4;
-/** Maximum number of tiles of an annotation. If a figure needs more, coarser tiles are enlarged. */
+/** Maximum number of tiles of an annotation. If a figure needs more tiles, coarser tiles are enlarged. */
 const maxTiles = 400;
 
 /** Paints the image, its overlays, and the tiles of annotations that are not drawn as shapes. */

@@ -15,7 +15,7 @@ const histogramDelayMs = 500;
 
 interface ChannelPanelOptions {
   item: ImageItem;
-  /** the channels as they are displayed */
+  /** the displayed channels */
   channels: Channel[];
   presets: Preset[];
   /** the current frame of a channel */
@@ -77,7 +77,7 @@ export function channelPanel(options: ChannelPanelOptions) {
   function showOnly(shownIndex: number | null) {
     channels = channels.map((channel, index) => ({
       ...channel,
-      on: shownIndex === null ? (initialChannels[index]?.on ?? true) : index === shownIndex,
+      isVisible: shownIndex === null ? (initialChannels[index]?.isVisible ?? true) : index === shownIndex,
     }));
     presetList.clear();
     redraw();
@@ -86,12 +86,12 @@ export function channelPanel(options: ChannelPanelOptions) {
   }
 
   function channelRow(rangeElement: HTMLElement, index: number) {
-    const { name, color, on, isColorGuessed } = channels[index] as Channel;
+    const { name, color, isVisible, isColorGuessed } = channels[index] as Channel;
     const box = h('input', {
       type: 'checkbox',
-      checked: on,
+      checked: isVisible,
       onchange: () => {
-        changeChannel(index, { on: box.checked });
+        changeChannel(index, { isVisible: box.checked });
         rangeElement.hidden = !box.checked;
         toneControls.hidden = !box.checked;
         if (box.checked && !rangeElement.hasChildNodes()) void histogramControls.load();
@@ -103,7 +103,7 @@ export function channelPanel(options: ChannelPanelOptions) {
       'aria-label': commonTexts.colorOf(name),
       oninput: () => changeChannel(index, { color: picker.value }),
     });
-    const isAlone = () => channels.every((channel, otherIndex) => channel.on === (otherIndex === index));
+    const isAlone = () => channels.every((channel, otherIndex) => channel.isVisible === (otherIndex === index));
     const onlyButton = linkButton(imageTexts.only, () => showOnly(isAlone() ? null : index), imageTexts.onlyChannel(name));
     onlyButton.setAttribute('aria-pressed', String(isAlone()));
     const guessNote =
@@ -134,7 +134,7 @@ class HistogramControls {
 
   /** Creates an element for each channel, in order. */
   createElements() {
-    this.#elements = this.options.currentChannels().map(({ on }) => h('div.channel-range', { hidden: !on }));
+    this.#elements = this.options.currentChannels().map(({ isVisible }) => h('div.channel-range', { hidden: !isVisible }));
     return this.#elements;
   }
 
@@ -144,8 +144,8 @@ class HistogramControls {
     this.#loadController = new AbortController();
     const { signal } = this.#loadController;
     for (const [index, element] of this.#elements.entries()) {
-      const isOn = this.options.currentChannels()[index]?.on;
-      if (isOn && !signal.aborted) await this.#loadHistogram(element, index, signal);
+      const isVisible = this.options.currentChannels()[index]?.isVisible;
+      if (isVisible && !signal.aborted) await this.#loadHistogram(element, index, signal);
     }
   }
 

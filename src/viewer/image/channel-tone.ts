@@ -6,7 +6,7 @@ import { colorMaps, gammaRange } from './tones.js';
 import { imageTexts } from '../texts.js';
 
 /** Controls for the color map and the gamma of a channel, and for inverting it. They are folded, because few users need them. */
-export function channelTone({ name, palette, gamma, invert, on }: Channel, change: (changes: Partial<Channel>) => void) {
+export function channelTone({ name, palette, gamma, invert, isVisible }: Channel, change: (changes: Partial<Channel>) => void) {
   const colorMapNames = { '': imageTexts.ownColor, ...Object.fromEntries(colorMaps.map((map) => [map, map])) };
   const colorMapList = choice(colorMapNames, palette ?? '', {
     'aria-label': imageTexts.colorMapOf(name),
@@ -36,7 +36,7 @@ export function channelTone({ name, palette, gamma, invert, on }: Channel, chang
   const isChanged = palette != null || (gamma ?? 1) !== 1 || invert === true;
   return h(
     'details.channel-tone.small',
-    { open: isChanged, hidden: !on },
+    { open: isChanged, hidden: !isVisible },
     h('summary', imageTexts.colorMapAndGamma),
     h('div.channel-tones', field(imageTexts.colorMap, colorMapList), field(imageTexts.gamma, gammaInput)),
     h('label.row', invertBox, imageTexts.invert),

@@ -12,7 +12,7 @@ export interface Channel extends ToneSettings {
   name: string;
   /** `#rrggbb` */
   color: string;
-  on: boolean;
+  isVisible: boolean;
   min: number | null;
   max: number | null;
   /** Whether the color was guessed from the channel's name, because the file states no color. */
@@ -56,7 +56,7 @@ export function channelsOf(metadata: ImageMetadata): Channel[] {
 }
 
 function makeChannel(name: string, index: number, source: Channel['source'], color: string = '#ffffff'): Channel {
-  return { name, color, on: index < channelColors.length, min: null, max: null, source };
+  return { name, color, isVisible: index < channelColors.length, min: null, max: null, source };
 }
 
 /** A color in any form that the browser knows, as `#rrggbb`; `null` for other texts. */
@@ -73,7 +73,7 @@ function hexColor(text: unknown) {
 export function styleOf(channels: Channel[]) {
   const [first] = channels;
   if (!first) return '';
-  const visibleChannels = channels.filter(({ on }) => on);
+  const visibleChannels = channels.filter(({ isVisible }) => isVisible);
   const bands = (
     visibleChannels.length > 0 ? visibleChannels : [{ source: first.source, color: '#000000', min: null, max: null }]
   ).map(({ source, color, min, max, ...tone }) => ({
@@ -86,14 +86,14 @@ export function styleOf(channels: Channel[]) {
   return JSON.stringify({ bands });
 }
 
-/** Channels that are on, as in an address: `0:ff0000,2:00ff00:120~3000,3:0000ff::palette=hot:gamma=0.5:invert`. */
+/** The visible channels, in the form that addresses use: `0:ff0000,2:00ff00:120~3000,3:0000ff::palette=hot:gamma=0.5:invert`. */
 export function writeChannels(channels: Channel[]) {
-  const entries = channels.map(({ on, color, min, max, ...channel }, index) => {
+  const entries = channels.map(({ isVisible, color, min, max, ...channel }, index) => {
     const tone = writeTone(channel);
     // Browsers cut an address at `:~:`, so an automatic range before a tone is written as an empty text.
     const range = min === null && max === null ? '' : `${min ?? ''}~${max ?? ''}`;
     const parts = [index, color.slice(1), ...(range === '' && tone.length === 0 ? [] : [range]), ...tone];
-    return on ? [parts.join(':')] : [];
+    return isVisible ? [parts.join(':')] : [];
   });
   return entries.flat().join(',') || 'none';
 }
@@ -107,7 +107,7 @@ export function readChannels(text: string, channels: Channel[]): Channel[] | nul
     const [min, max] = range.split('~').map((bound) => (bound === '' || Number.isNaN(Number(bound)) ? null : Number(bound)));
     return {
       ...channel,
-      on: entries.has(index),
+      isVisible: entries.has(index),
       color: color && /^[0-9a-f]{6}$/.test(color) ? `#${color}` : channel.color,
       min: min ?? null,
       max: max ?? null,
@@ -116,7 +116,7 @@ export function readChannels(text: string, channels: Channel[]): Channel[] | nul
   });
 }
 
-/** The channels as a preset describes them. Channels that the preset does not mention are switched off. */
+/** The channels as a preset describes them. Channels that the preset does not mention are hidden. */
 export function applyPreset({ bands }: Preset, channels: Channel[]): Channel[] {
   return channels.map((channel) => {
     const [[key, value] = ['', 0]] = Object.entries(channel.source);
@@ -127,7 +127,7 @@ export function applyPreset({ bands }: Preset, channels: Channel[]): Channel[] {
     const toBound = (limit: unknown) => (typeof limit === 'number' ? limit : null);
     return {
       ...channel,
-      on: band !== undefined,
+      isVisible: band !== undefined,
       color: hexColor(palette) ?? channel.color,
       min: toBound(band?.min),
       max: toBound(band?.max),

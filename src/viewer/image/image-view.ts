@@ -30,13 +30,13 @@ interface ImageOptions {
   /** called with the parameters of the view; returns `false` if the user has entered another address, which is about to be shown */
   onAddress: (query: ViewQuery) => boolean | void;
   onProblem?: (message: string) => void;
-  /** opens the image again, or shows why that is no longer possible. Needed because browsers do not repeat failed requests */
+  /** opens the image again, or shows why that is no longer possible. It is needed because browsers do not repeat failed requests */
   onRetry: () => void;
-  /** whether the user may store presets; default no */
+  /** whether the user may store presets; default `false` */
   mayWrite?: boolean;
-  /** whether to offer drawing tools while the image has no annotations; default no, because two images side by side leave no space for tools */
+  /** whether to offer drawing tools while the image has no annotations; default `false`, because two images side by side leave no space for tools */
   offersFirstShape?: boolean;
-  /** whether the user administers the item; default no */
+  /** whether the user administers the item; default `false` */
   mayManage?: boolean;
   signal: AbortSignal;
 }
@@ -217,7 +217,7 @@ export class ImageView {
       metadata,
       stage,
       currentAppearance: () => ({ frame: state.frame, light: state.light, ...state.appearance }),
-      visibleChannels: () => state.channels.filter(({ on }) => on),
+      visibleChannels: () => state.channels.filter(({ isVisible }) => isVisible),
       layersIn: (box, signal) => this.#annotations.layersIn(box, signal),
     };
   }

@@ -11,7 +11,7 @@ export function presetChoice(options: {
   presets: Preset[];
   /** whether the user may store presets */
   mayWrite: boolean;
-  /** the channels as they are displayed */
+  /** the displayed channels */
   currentChannels: () => Channel[];
   onChoose: (preset: Preset | 'automatic' | null) => void;
 }) {

@@ -44,7 +44,7 @@ export async function savePreset(item: ImageItem, place: PresetPlace, name: stri
   const presets = [...otherPresets, { name, style }];
   if (place === 'item') await request('PUT', path, { json: presets });
   else {
-    // JSON is YAML.
+    // The configuration is YAML, and every JSON text is YAML too.
     const text = `${JSON.stringify({ imageFramePresets: presets }, null, 2)}\n`;
     await request('PUT', `folder/${item.folderId}/yaml_config/${folderPresetsName}`, { text });
   }

@@ -12,7 +12,7 @@ type Pixel = Documents['Pixel'];
 /** Time in milliseconds that the pointer must rest before its pixel is requested. */
 const restMs = 120;
 
-/** Maximum number of channels whose samples are shown. More would cover the image. */
+/** Maximum number of channels whose samples are shown. More samples would cover the image. */
 const maxSamples = 8;
 
 /** Shows the position and value of the pixel under the pointer, or of the pixel in the center while the keyboard moves the image. */

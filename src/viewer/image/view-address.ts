@@ -2,7 +2,7 @@ import { lightRange, type LightSettings } from './brightness.js';
 import type { ImageMetadata } from './image-metadata.js';
 import type { ViewPosition } from '../stage/stage-contract.js';
 
-/** Largest width of a view in an address, as a multiple of the longer side of the image. */
+/** Maximum width of a view in an address, as a multiple of the longer side of the image. */
 const maxWidthFactor = 100;
 
 /** The parameters of a view in an address. */

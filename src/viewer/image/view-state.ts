@@ -44,7 +44,7 @@ export class ViewState {
     const addressChannels = text === null ? null : readChannels(text, this.allChannels);
     if (addressChannels) return addressChannels;
     if (channelIndex === 0) return this.defaultChannels;
-    return this.defaultChannels.map((channel, index) => ({ ...channel, on: index === channelIndex }));
+    return this.defaultChannels.map((channel, index) => ({ ...channel, isVisible: index === channelIndex }));
   }
 
   #axis(name: string) {
@@ -72,14 +72,14 @@ export class ViewState {
 
   /** The frame of the first visible channel. */
   get firstFrame() {
-    const first = this.channels.find(({ on }) => on);
+    const first = this.channels.find(({ isVisible }) => isVisible);
     return first ? this.frameOf(first) : this.frame;
   }
 
   /** The frame and band of the samples of each visible channel; empty for images with fewer than two channels. */
   get sampleSources() {
     if (this.allChannels.length < 2) return [];
-    const visibleChannels = this.channels.filter(({ on }) => on);
+    const visibleChannels = this.channels.filter(({ isVisible }) => isVisible);
     return visibleChannels.map((channel) => {
       const { name, source } = channel;
       return { name, frame: this.frameOf(channel), band: 'band' in source ? source.band : 1 };
@@ -88,7 +88,7 @@ export class ViewState {
 
   /** The frames of the visible channels; `null` if all channels or none are visible, or if channels are not frames. */
   get shownFrames() {
-    const visibleChannels = this.channels.filter(({ on }) => on);
+    const visibleChannels = this.channels.filter(({ isVisible }) => isVisible);
     const areOnlySomeShown = this.isMixed && visibleChannels.length > 0 && visibleChannels.length < this.channels.length;
     return areOnlySomeShown ? visibleChannels.map((channel) => this.frameOf(channel)) : null;
   }

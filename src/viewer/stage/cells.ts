@@ -145,7 +145,6 @@ class CellGrid {
     if (this.cells.size > maxKeptPixels / (width * height * devicePixelRatio ** 2)) this.dropCellsOutside(nearBox);
   }
 
-  /** Drops the cells outside an area of the layout. */
   dropCellsOutside(area: Box) {
     for (const [key, cell] of this.cells) if (!overlaps(cell.box, area)) this.dropCell(key, cell);
   }

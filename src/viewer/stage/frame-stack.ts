@@ -36,7 +36,7 @@ export class FrameStack {
     const image = await this.#getImage(frameKey);
     // The viewer may have been closed.
     this.signal.throwIfAborted();
-    // The user has selected another frame in the meantime.
+    // If the user has selected another frame in the meantime, that frame is shown instead.
     if (this.#shownKey !== frameKey) return image;
     for (const stackedImage of this.#stackedImages) stackedImage.setPreload(false);
     this.#queue.setVisibleSources(image.source);

@@ -114,7 +114,7 @@ function createViewer(
     minZoomImageRatio: 0.5,
     maxZoomPixelRatio: maxZoom,
     zoomPerScroll: 1.35,
-    // Otherwise, the library draws tiles on a second canvas, which smooths them.
+    // From this zoom on, the library would draw tiles on a second canvas, which smooths them.
     smoothTileEdgesMinZoom: Infinity,
     animationTime: matchMedia('(prefers-reduced-motion: reduce)').matches ? 0 : 0.6,
     gestureSettingsMouse: { clickToZoom: false, dblClickToZoom: true },
@@ -215,7 +215,7 @@ function panByMiddleButton(canvas: HTMLElement, pan: (x: number, y: number) => v
     lastPosition = { pointerId: event.pointerId, x: event.clientX, y: event.clientY };
     canvas.setPointerCapture(event.pointerId);
   });
-  // Otherwise, browsers scroll the page.
+  // By default, the middle button scrolls the page.
   canvas.addEventListener('mousedown', (event) => isMiddle(event) && event.preventDefault());
   canvas.addEventListener('pointermove', ({ pointerId, clientX: x, clientY: y }) => {
     if (pointerId !== lastPosition?.pointerId) return;

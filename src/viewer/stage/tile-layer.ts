@@ -20,7 +20,7 @@ const maxEnlargement = 1.5;
 export type TileUrl = (level: number, x: number, y: number) => string;
 
 export interface TileLayer {
-  /** Shows these tiles. They replace the previous ones when they have arrived. @param opacity from 0 to 1 */
+  /** Shows these tiles, which replace the previous tiles as soon as they have arrived. @param opacity from 0 to 1 */
   show: (tileUrl: TileUrl, opacity: number) => void;
   hide: () => void;
   remove: () => void;

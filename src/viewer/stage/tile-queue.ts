@@ -24,7 +24,7 @@ export class TileQueue {
   /** @param fetchTile fetches a tile by its address */
   constructor(private readonly fetchTile: (url: string, signal: AbortSignal) => Promise<unknown>) {}
 
-  /** Sets the frames whose tiles are fetched. @param sources their tile sources */
+  /** Sets the frames whose tiles are fetched. @param sources the tile sources of these frames */
   setVisibleSources(...sources: object[]) {
     this.#visibleSources = new Set(sources);
     for (const job of this.#running.keys()) {

@@ -42,16 +42,16 @@ export function acceptDrops(options: {
   signal.addEventListener('abort', () => hint.remove(), { once: true });
   // Each element under the pointer reports enter and leave events. Files are over the page while there have been more enter than leave events.
   let enteredCount = 0;
-  on('dragenter', () => {
+  listenForFiles('dragenter', () => {
     enteredCount += 1;
     hint.hidden = false;
   });
-  on('dragleave', () => {
+  listenForFiles('dragleave', () => {
     enteredCount = Math.max(0, enteredCount - 1);
     hint.hidden = enteredCount === 0;
   });
-  on('dragover', () => {});
-  on('drop', (event) => {
+  listenForFiles('dragover', () => {});
+  listenForFiles('drop', (event) => {
     enteredCount = 0;
     hint.hidden = true;
     collectUploads(event.dataTransfer).then(
@@ -60,7 +60,7 @@ export function acceptDrops(options: {
     );
   });
 
-  function on(type: 'dragenter' | 'dragover' | 'dragleave' | 'drop', listener: (event: DragEvent) => void) {
+  function listenForFiles(type: 'dragenter' | 'dragover' | 'dragleave' | 'drop', listener: (event: DragEvent) => void) {
     const listen = (event: DragEvent) => {
       if (!event.dataTransfer?.types.includes('Files')) return;
       event.preventDefault();

@@ -11,7 +11,7 @@ const retryDelaysMs = [1000, 2000, 4000, 8000, 15_000, 30_000];
 const temporaryStatuses = new Set([0, 401, 409, 502, 503, 504]);
 
 export interface Progress {
-  /** number of bytes on the server or being sent */
+  /** number of bytes that the server has or that are being sent */
   sentBytes: number;
   /** why nothing is being sent, as text for the user */
   waitingReason?: string;
@@ -43,7 +43,7 @@ export async function uploadFile(options: UploadOptions): Promise<string | null>
   const isNew = serverUpload.uploadId === undefined;
   if (serverUpload.uploadId === undefined) {
     const answer = await startUpload(options);
-    // The server makes an empty file immediately.
+    // The server completes an empty file immediately.
     if (file.size === 0) return itemIdOf(answer);
     serverUpload.uploadId = answer._id;
     const { name, size, lastModified } = file;
@@ -73,7 +73,7 @@ function itemIdOf(answer: UploadAnswer) {
   return 'exts' in answer ? answer.itemId : null;
 }
 
-/** Repeats the first request while the server cannot be reached. */
+/** Sends the first request, and repeats it while the server cannot be reached. */
 async function startUpload(options: UploadOptions): Promise<UploadAnswer> {
   const { folderId, file, signal } = options;
   const query = { parentType: 'folder', parentId: folderId, name: file.name, size: file.size, mimeType: file.type || null };

@@ -21,7 +21,6 @@ const signInFields = (): Field[] => [
 
 const newPasswordAttributes = { type: 'password', autocomplete: 'new-password', minlength: 6, required: true };
 
-/** The fields for a new user. */
 export const registerFields = (): Field[] => [
   { name: 'login', label: commonTexts.login, autocomplete: 'username', minlength: 4, ...requiredTextAttributes },
   { name: 'email', label: commonTexts.email, type: 'email', autocomplete: 'email', ...requiredTextAttributes },

@@ -15,8 +15,8 @@ import { accountTexts, browseTexts } from '../texts.js';
 /** The start page with all collections that the user can see. */
 export async function homeView(route: Route, { main, signal, refresh }: ViewContext): Promise<View> {
   const page = readPage(route.query, { size: 50, listName: 'collections' });
-  const load = () => requestList('collection', { query: { ...page.query, sort: naturalOrder }, signal });
-  const results = await load();
+  const requestCollections = () => requestList('collection', { query: { ...page.query, sort: naturalOrder }, signal });
+  const results = await requestCollections();
   const { entries, total } = results;
   signal.throwIfAborted();
   const user = currentUser();
@@ -39,7 +39,8 @@ export async function homeView(route: Route, { main, signal, refresh }: ViewCont
   selection.update();
   return {
     title: '',
-    hasChanged: async () => !isSame(results, await load(), { ignoredMember: 'size' }) && selection.bar.hidden === true,
+    hasChanged: async () =>
+      !isSame(results, await requestCollections(), { ignoredMember: 'size' }) && selection.bar.hidden === true,
   };
 }
 

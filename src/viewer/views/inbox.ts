@@ -17,8 +17,8 @@ export async function inboxView(route: Route, { main, signal, refresh }: ViewCon
   const page = readPage(route.query, { size: 50, listName: texts.inbox });
   const isUnreadOnly = route.query.get('unread') === '1';
   const query = { ...page.query, unread: isUnreadOnly || null };
-  const load = () => requestList('comment/inbox', { query, signal });
-  const results = await load();
+  const requestComments = () => requestList('comment/inbox', { query, signal });
+  const results = await requestComments();
   signal.throwIfAborted();
   void refreshUnreadCount();
   const notice = createNotice();
@@ -65,5 +65,5 @@ export async function inboxView(route: Route, { main, signal, refresh }: ViewCon
       page.createLinks(results.total),
     ),
   );
-  return { title: texts.inbox, hasChanged: async () => !isSame(results, await load()) };
+  return { title: texts.inbox, hasChanged: async () => !isSame(results, await requestComments()) };
 }

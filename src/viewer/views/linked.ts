@@ -13,8 +13,8 @@ import { browseTexts, imageTexts } from '../texts.js';
 /** The page that a link opens: an image to look at, and nothing else. */
 export async function linkedView(route: Route, { main, signal, refresh }: ViewContext): Promise<View> {
   try {
-    const load = () => request('GET', 'link/view', { signal });
-    const linkView = await load();
+    const requestLinkView = () => request('GET', 'link/view', { signal });
+    const linkView = await requestLinkView();
     const { item } = linkView;
     const metadata = await request('GET', `item/${item._id}/tiles`, { signal });
     signal.throwIfAborted();
@@ -38,7 +38,7 @@ export async function linkedView(route: Route, { main, signal, refresh }: ViewCo
     return {
       title: item.name,
       update: (next) => image.update(next.query),
-      hasChanged: async () => !isSame(linkView, await load()),
+      hasChanged: async () => !isSame(linkView, await requestLinkView()),
     };
 
     async function showAssociated(target: HTMLElement) {

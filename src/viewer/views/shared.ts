@@ -11,8 +11,8 @@ import { browseTexts } from '../texts.js';
 /** The collections and folders that others have shared with the user. */
 export async function sharedView(route: Route, { main, signal }: ViewContext): Promise<View> {
   const page = readPage(route.query, { size: 50, listName: sharingTexts.withMe });
-  const load = () => requestList('resource/shared', { query: page.query, signal });
-  const results = await load();
+  const requestPlaces = () => requestList('resource/shared', { query: page.query, signal });
+  const results = await requestPlaces();
   signal.throwIfAborted();
   const { see, change, administer } = browseTexts.levels;
   const rows = results.entries.map((doc) =>
@@ -26,5 +26,8 @@ export async function sharedView(route: Route, { main, signal }: ViewContext): P
     main,
     h('div.page.column', h('div.page-heading.row.wrap', h('h1', sharingTexts.withMe)), content, page.createLinks(results.total)),
   );
-  return { title: sharingTexts.withMe, hasChanged: async () => !isSame(results, await load(), { ignoredMember: 'size' }) };
+  return {
+    title: sharingTexts.withMe,
+    hasChanged: async () => !isSame(results, await requestPlaces(), { ignoredMember: 'size' }),
+  };
 }

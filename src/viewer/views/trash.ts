@@ -12,8 +12,8 @@ import { browseTexts } from '../texts.js';
 /** The folders and items in the trash that the user may restore. */
 export async function trashView(route: Route, { main, signal, refresh }: ViewContext): Promise<View> {
   const page = readPage(route.query, { size: 50, listName: browseTexts.trash });
-  const load = () => requestList('trash', { query: page.query, signal });
-  const results = await load();
+  const requestTrash = () => requestList('trash', { query: page.query, signal });
+  const results = await requestTrash();
   signal.throwIfAborted();
   const { entries, total } = results;
   const emptyButton = button(browseTexts.emptyTrash, askToEmpty, { icon: 'trash', kind: 'danger' });
@@ -32,7 +32,7 @@ export async function trashView(route: Route, { main, signal, refresh }: ViewCon
       page.createLinks(total),
     ),
   );
-  return { title: browseTexts.trash, hasChanged: async () => !isSame(results, await load()) };
+  return { title: browseTexts.trash, hasChanged: async () => !isSame(results, await requestTrash()) };
 
   function trashRow(entry: (typeof entries)[number]) {
     const { _id, _modelType: type, name, path, trashed, expires, items = 0, folders = 0, size = 0, trashedBy } = entry;
@@ -100,7 +100,7 @@ export async function trashView(route: Route, { main, signal, refresh }: ViewCon
         await request('DELETE', 'trash');
         await refresh();
         // A large folder stays in the trash until its items are deleted.
-        return (await load()).total === 0 ? browseTexts.trashIsEmpty : browseTexts.beingDeleted;
+        return (await requestTrash()).total === 0 ? browseTexts.trashIsEmpty : browseTexts.beingDeleted;
       },
     });
   }

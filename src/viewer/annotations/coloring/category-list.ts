@@ -17,7 +17,7 @@ export interface Category<Value extends Cell> {
   count: number;
 }
 
-/** A list of categories with their counts and their colors, which can be changed. It shows some categories at a time, but all can be reached. */
+/** A list of categories with their counts and their colors, which can be changed. Only some categories are listed at first; the user can find or list all others. */
 export function categoryList<Value extends Cell>(options: {
   label: string;
   /** the label of the field that finds a category */

@@ -2,9 +2,9 @@ import { combineFilters, type Cell, type ObjectFilter } from '../objects/object-
 
 /** How the shapes of an annotation are colored and filtered. */
 export interface Coloring {
-  /** column whose values color shapes; `null` for their own colors */
+  /** column whose values color the shapes; `null` if the shapes have their own colors */
   by: string | null;
-  /** `null` for the default of the server */
+  /** `null` means the server's default */
   palette: string | null;
   /** the value at the lower end of the palette; `null` if the server chooses it. `high` is the value at the upper end */
   low: number | null;

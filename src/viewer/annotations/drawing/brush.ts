@@ -21,7 +21,6 @@ export class Brush {
 
   constructor(private readonly options: { onChange: () => void; onError: (error: unknown) => void }) {}
 
-  /** Whether a stroke is being made. */
   get isStroking() {
     return this.#stroke !== null;
   }

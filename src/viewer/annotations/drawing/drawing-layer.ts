@@ -55,7 +55,7 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: LayerC
   let overlayIds = '';
   let hasDrawnLive = false;
   let isLiveRedrawScheduled = false;
-  // The layer is below the overview in the corner.
+  // The live canvas must be below the overview in the corner.
   element.querySelector('.navigator')?.before(liveCanvas);
   const overlayLayer = new CellLayer({ stage, depth: 'picture', createLayout: layOutOverlays, concurrency: 1 });
   const shapeLayer = new CellLayer({ stage, depth: 'shapes', createLayout: layOutShapes, concurrency: 1, onShown: redrawLive });

@@ -21,7 +21,7 @@ export const arrowheadLength = 14;
 export const rotationHandleDistance = 26;
 /** Shapes smaller than this, in CSS pixels, are drawn as a dot. */
 const dotBelow = 2.5;
-/** Maximum number of labels. More would be unreadable. */
+/** Maximum number of labels. More labels would be unreadable. */
 export const maxLabels = 200;
 /** A label wider than this, in CSS pixels, is shortened with an ellipsis; the card of its shape shows all of it. */
 export const maxLabelWidth = 240;
@@ -81,7 +81,6 @@ function traceGrid(path: OutlineTarget, corners: Point[], { widthSubdivisions = 
 /** Shortened labels by element. */
 const shortLabels: WeakMap<Element, string> = new WeakMap();
 
-/** The contexts that can be drawn on. */
 export type Context = CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D;
 
 /** Draws on one canvas. */

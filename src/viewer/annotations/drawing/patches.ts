@@ -15,7 +15,7 @@ export const everywhere: Box = { left: -Infinity, top: -Infinity, right: Infinit
 
 /** The loaded elements of one version of an annotation, so that returning to a position needs no request. */
 export class Patches {
-  /** most recently used last */
+  /** the most recently used patch is last */
   #patches: IndexedPatch[] = [];
 
   /** The parts of a box that are not loaded. */
@@ -88,7 +88,7 @@ function indexPatch(patch: Patch): IndexedPatch {
   return { ...patch, boxes, pointCount: patch.elements.reduce((sum, { points }) => sum + (points?.length ?? 1), 0) };
 }
 
-/** The most recently used patches, up to the maximum. */
+/** The most recently used patches, up to the maximum numbers of shapes and points. */
 function mostRecentWithinLimit(patches: IndexedPatch[]) {
   let [shapeCount, pointCount] = [0, 0];
   const lastDropped = patches.findLastIndex((patch) => {

@@ -52,7 +52,7 @@ export async function loadPolygonTools() {
       const clipper = new Clipper64();
       clipper.addSubject([points, ...holes].map(toPath));
       const cleanPaths: Paths64 = [];
-      // Areas whose outlines cross themselves are filled by the even-odd rule, as they are drawn.
+      // Areas whose outlines cross themselves are filled by the even-odd rule, which also applies when they are drawn.
       clipper.execute(ClipType.Union, FillRule.EvenOdd, cleanPaths);
       paths.push(...cleanPaths);
     }

@@ -12,7 +12,7 @@ export type ObjectFilter =
   | { region: number[] | number[][] }
   | { and: ObjectFilter[] };
 
-/** A page of the table. */
+/** The parameters of a request for a page of the table. */
 export interface PageQuery {
   filter: ObjectFilter | null;
   columns: readonly string[];

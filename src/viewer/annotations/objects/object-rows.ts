@@ -67,13 +67,11 @@ export class ObjectRows {
     signal.addEventListener('abort', () => (observer.disconnect(), this.#loadController.abort()), { once: true });
   }
 
-  /** Shows other columns. */
   setColumns(columns: readonly string[]) {
     this.#columns = columns;
     this.reload();
   }
 
-  /** Loads all rows again. */
   reload() {
     this.#loadController.abort();
     this.#loadController = new AbortController();
@@ -82,7 +80,6 @@ export class ObjectRows {
     void this.#load(0);
   }
 
-  /** Scrolls to a row. */
   scrollTo(index: number) {
     const topIndex = Math.max(0, index - 2);
     this.element.scrollTop = this.#exceedsMaxHeight ? (topIndex / this.#total) * this.#maxScrollTop : topIndex * rowHeight;

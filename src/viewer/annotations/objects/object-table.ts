@@ -66,13 +66,11 @@ export class ObjectTable {
     return this.#selectedObjects.clearButton;
   }
 
-  /** Shows these columns. */
   setColumns(names: readonly string[]) {
     this.#columns = names;
     this.#rows.setColumns(names);
   }
 
-  /** Loads all rows again. */
   reload() {
     this.#rows.reload();
   }

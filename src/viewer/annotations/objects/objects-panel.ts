@@ -30,7 +30,6 @@ export interface ObjectsPanelOptions {
   /** called when the shapes to mark on the image have changed */
   onMarksChange: () => void;
   onCreated: () => Promise<unknown>;
-  /** the initial filter */
   initialFilter: ObjectFilter | null;
   /** called when the user has changed the filter, which also applies to the image */
   onFilter: (filter: ObjectFilter | null) => void;

@@ -85,7 +85,7 @@ export class Legend {
     onEdits(() => this.#editedGroups && this.#showGroups(), options.signal);
   }
 
-  /** Shows another version. Entered text and open parts stay. */
+  /** Shows another version. Entered texts are kept, and open parts stay open. */
   update(record: AnnotationRecord) {
     this.#record = record;
     const label = annotationTexts.legendOf(nameOf(record));
@@ -157,7 +157,7 @@ export class Legend {
     this.#showGroups();
   }
 
-  /** The groups with their numbers of shapes, including unsaved changes, and new groups. */
+  /** The saved groups and the new groups. Their numbers of shapes include unsaved changes. */
   get #categories(): Category<string | null>[] {
     const groups = this.#editedGroups?.groups;
     const { by, colors } = this.#display.coloring;

@@ -266,7 +266,7 @@ export class AnnotationPanel {
     );
   }
 
-  /** Shows how many shapes the annotations have, including unsaved changes, and how many unsaved changes. The editor shows the unsaved changes of the edited annotation. */
+  /** Shows the number of shapes of each annotation, including unsaved changes, and the number of its unsaved changes. The editor shows the unsaved changes of the edited annotation. */
   #showCounts() {
     for (const [id, { record, countElement, unsavedElement }] of this.#countersById) {
       const { unsavedCount, addedElementCount } = editsOf(id);
