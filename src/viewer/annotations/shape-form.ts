@@ -21,8 +21,8 @@ export function shapeForm(options: {
 
   function show() {
     const shapes = selectedShapes();
-    const [shape] = shapes;
-    if (!shape) return fill(element, h('p.quiet-text', annotationTexts.howToEdit));
+    const [firstShape] = shapes;
+    if (!firstShape) return fill(element, h('p.quiet-text', annotationTexts.howToEdit));
     offerGroups();
     const isSingleShape = shapes.length === 1;
     const isAnyLocked = shapes.some(isLocked);
@@ -32,7 +32,7 @@ export function shapeForm(options: {
       element,
       !isSingleShape && h('p', { role: 'status' }, annotationTexts.selectedShapes(shapes.length)),
       field(annotationTexts.group, groupSelect),
-      isSingleShape && labelField(shape),
+      isSingleShape && labelField(firstShape),
       isAnyLocked && h('p.quiet-text.small', annotationTexts.locked),
       actions(
         isAnyLocked && button(annotationTexts.unlock, unlock),
