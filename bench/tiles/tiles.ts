@@ -189,7 +189,7 @@ const client = await startClient();
 try {
   const tiles: Buffer[] = [];
   for (let index = 0; index < tileCount; index += 1) tiles.push(await fetchBytes(host, tilePath(host, index)));
-  if (isWanted('stored tile')) await measureStoredTiles(host, tiles, directory);
+  if (isWanted('stored tile, warm') || isWanted('stored tile, uncached')) await measureStoredTiles(host, tiles, directory);
   await measureDecodedTiles(host, tiles);
   await measureRegions(host);
 } finally {

@@ -173,6 +173,30 @@ describe('files that are served in place', () => {
     ]);
   });
 
+  it('keep the mark of an annotation when its item is copied, and remove it when the annotation moves to another item', async () => {
+    await write('a.tiff', 300);
+    await scan();
+    const { _id } = await find('a.tiff');
+    const { _id: annotationId } = await admin.ok('POST', '/annotation', {
+      query: { itemId: _id },
+      json: { name: 'older', elements: [] },
+    });
+    await write('a.tiff', 400);
+    await scan();
+    const { fileChanged } = await item(_id);
+    const parent = await admin.ok('POST', '/collection', { query: { name: `copies ${count}` } });
+    const { _id: folderId } = await admin.ok('POST', '/folder', {
+      query: { parentType: 'collection', parentId: parent._id as string, name: 'copies' },
+    });
+    const copy = await admin.ok('POST', `/item/${_id}/copy`, { query: { folderId: folderId as string } });
+    const copied = (await admin.ok('GET', '/annotation', { query: { itemId: copy._id as string } })) as unknown as object[];
+    expect(copied).toEqual([expect.objectContaining({ fileChanged })]);
+    const path = `/annotation/${annotationId as string}`;
+    expect(await admin.ok('GET', path)).toMatchObject({ fileChanged });
+    await admin.ok('PUT', path, { query: { itemId: copy._id as string } });
+    expect(await admin.ok('GET', path)).not.toHaveProperty('fileChanged');
+  });
+
   it.each([
     ['other bytes in its middle', 'write', 1],
     ['other bytes in its middle, and another inode number', 'replace', 1],

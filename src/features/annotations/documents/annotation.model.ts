@@ -113,7 +113,7 @@ export class AnnotationModel {
     await this.#abortUnfinished(annotations);
     const batch = annotations.length > 1 ? this.annotationBatches.makeBatchName() : undefined;
     const docs = annotations.map((annotation): StoredAnnotation => {
-      const { id, access, public: isPublic, publicFlags } = annotation;
+      const { id, access, public: isPublic, publicFlags, fileChanged } = annotation;
       return {
         _id: this.#objectId(id),
         ...toStateFields(annotation),
@@ -122,6 +122,7 @@ export class AnnotationModel {
         access,
         public: isPublic,
         ...(publicFlags && { publicFlags: [...publicFlags] }),
+        ...(fileChanged && { fileChanged }),
         accessStamp: 0,
         accessVersion: annotation.version,
         ...(batch !== undefined && { batch }),
@@ -169,12 +170,16 @@ export class AnnotationModel {
    * @returns `null` if the annotation was removed, changed, deleted or restored after the caller read it.
    */
   async replace(
-    { id, version, active }: Pick<AnnotationRecord, 'id' | 'version' | 'active'>,
+    { id, itemId, version, active }: Pick<AnnotationRecord, 'id' | 'itemId' | 'version' | 'active'>,
     state: AnnotationState,
   ): Promise<AnnotationRecord | null> {
     const filter = { _id: id, _version: version, _active: active ? { $ne: false } : false };
-    const $set = { ...toStateFields(state), ...toSearchFields(state.head), _active: true };
-    const doc = await this.#annotations.findOneAndUpdate(filter, { $set }, { returnDocument: 'after' }).lean<StoredAnnotation>();
+    const update = {
+      $set: { ...toStateFields(state), ...toSearchFields(state.head), _active: true },
+      // The mark is about the file of the former item.
+      ...(state.itemId !== itemId && { $unset: { fileChanged: 1 } }),
+    };
+    const doc = await this.#annotations.findOneAndUpdate(filter, update, { returnDocument: 'after' }).lean<StoredAnnotation>();
     return doc === null ? null : toRecord(doc);
   }
 

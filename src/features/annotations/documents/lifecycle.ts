@@ -244,8 +244,16 @@ export class AnnotationLifecycle {
         const source = await model.find(id);
         if (source === null || !source.active || source.itemId !== sourceItemId) return;
         const version = await model.reserveVersion();
-        const { creatorId, created, updated, updatedId, head } = source;
-        const copiedFields = { creatorId, created, updated, updatedId, head, elements: source.elements };
+        const { creatorId, created, updated, updatedId, head, fileChanged } = source;
+        const copiedFields = {
+          creatorId,
+          created,
+          updated,
+          updatedId,
+          head,
+          elements: source.elements,
+          ...(fileChanged && { fileChanged }),
+        };
         await model.insert([{ ...initialAccess, ...copiedFields, itemId: item.id, version }]);
       });
     }
