@@ -8,7 +8,7 @@ import { annotationListRoutes } from './documents/lists/lists.routes.js';
 import { annotationMetadataRoutes } from './documents/metadata.routes.js';
 import { patchTable } from './table-import/patch-table.routes.js';
 
-/** Documents, elements, access and versions of annotations. */
+/** The routes for documents, elements, permissions and versions of annotations. */
 export const annotationRoutes = [
   ...annotationListRoutes,
   ...annotationDocumentRoutes,

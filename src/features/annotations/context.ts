@@ -8,7 +8,7 @@ export interface AnnotationContext {
   annotations: AnnotationServices;
   items: Items;
   records: HostRecords;
-  /** Ends all event streams, including those of jobs. */
+  /** Ends all event streams when it aborts, because the server is closing. */
   streamsEnd: AbortSignal;
 }
 

@@ -5,7 +5,7 @@ export type ElementsOfFamily = (family: string) => AsyncIterable<StoredElements>
 
 /** A service that derives records from stored elements, such as the counts that overlays draw. */
 export interface ElementFollower {
-  /** Called after an annotation was stored with these elements. */
+  /** Called after an annotation with these elements was stored. */
   onElementsStored(elements: StoredElements): void;
   /**
    * Removes records that were derived from elements that no annotation has anymore. Called after the sweep of the element store.

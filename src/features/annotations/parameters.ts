@@ -2,7 +2,7 @@ import { BadParameterError } from '../../errors.js';
 import type { AnnotationPaging } from './documents/annotation-record.js';
 import { id, required, text, withDefault, type Parameter } from '../../http/parameters.js';
 
-/** Longest body of a partial change of an annotation, in bytes. Whole annotations are streamed and have another limit. */
+/** Maximum size in bytes of a body that changes a part of an annotation. Whole annotations are streamed and have another limit. */
 export const maxChangeBytes = 8 * 1024 * 1024;
 
 /** The annotation in the path. */
@@ -14,13 +14,13 @@ export const itemPath = { id: required(id({ description: 'The id of the item.' }
 /** The folder in the path. */
 export const folderPath = { id: required(id({ description: 'The id of the folder.' })) };
 
-/** The item of a new annotation. {@link requireTargetItem} refuses requests without it, with the message that existing clients expect. */
+/** The item of a new annotation. {@link requireTargetItem} refuses requests without an item, with the message that existing clients expect. */
 export const targetItem: Parameter<string | undefined> = id({ description: 'The item. Required.' });
 
 /** The name of an annotation that is made from a table. */
 export const tableName = text({ description: 'Name of the annotation, if the body is a table.' });
 
-/** @throws BadParameterError if the item is missing. */
+/** Returns the item's id. @throws BadParameterError if it is missing. */
 export function requireTargetItem(itemId: string | undefined): string {
   if (itemId === undefined) throw new BadParameterError('No ID parameter passed: itemId');
   return itemId;

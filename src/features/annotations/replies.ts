@@ -126,7 +126,7 @@ export function bodyChunks(body: Readable): AsyncIterable<Buffer> {
   return { [Symbol.asyncIterator]: () => body.iterator({ destroyOnReturn: false }) as AsyncIterableIterator<Buffer> };
 }
 
-/** Like {@link bodyChunks}, but `null` if the body is empty or only white space. */
+/** Like {@link bodyChunks}, but returns `null` if the body is empty or has only white space. */
 export async function bodyChunksOrNull(body: Readable): Promise<AsyncIterable<Buffer> | null> {
   const iterator = bodyChunks(body)[Symbol.asyncIterator]();
   for (let next = await iterator.next(); next.done !== true; next = await iterator.next()) {

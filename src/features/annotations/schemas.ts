@@ -35,7 +35,7 @@ export function documentSchema(brand: string): Schema {
   });
 }
 
-/** Schema of accepted GeoJSON, including GeoJSON that QuPath writes. */
+/** Schema of the GeoJSON that is accepted, including the GeoJSON that QuPath writes. */
 const geoJson = component('GeoJson', {
   type: 'object',
   required: ['type'],

@@ -34,13 +34,13 @@ function membersText(values: Record<string, unknown>): string {
 }
 
 /**
- * Sorts members by key, and writes those before and those after `key` as JSON without braces. The member of `key` is left out: the text of
- * another member fits between the two parts, with the commas that it needs.
+ * Sorts members by key, and writes the members before and after `key` as JSON without braces. Unless they are empty, `before` ends with a
+ * comma and `after` begins with one, so that the caller can write the member of `key` between them.
  */
 function splitAtKey(values: Record<string, unknown>, key: string): { before: string; after: string } {
-  const sorted = Object.entries(sortKeys(values));
-  const before = Object.fromEntries(sorted.filter(([name]) => name < key));
-  const after = membersText(Object.fromEntries(sorted.filter(([name]) => name > key))).slice(0, -1);
+  const sortedEntries = Object.entries(sortKeys(values));
+  const before = Object.fromEntries(sortedEntries.filter(([name]) => name < key));
+  const after = membersText(Object.fromEntries(sortedEntries.filter(([name]) => name > key))).slice(0, -1);
   return { before: membersText(before), after: after === '' ? '' : `,${after}` };
 }
 

@@ -18,7 +18,7 @@ export interface AnnotationView {
   head: AnnotationHead;
 }
 
-/** Members of a stored annotation, with the names that existing clients expect. */
+/** Returns the members of a stored version, with the names that existing clients expect. */
 function storedMembers(state: Omit<AnnotationVersion, 'isCurrent' | 'annotationId'>): Json {
   return {
     _id: state.id,
@@ -108,10 +108,10 @@ export function annotationTag(
   return `"${versionDigest(annotation)}${shortDigest(dependencies)}"`;
 }
 
-/** Headers of responses without an entity tag. Caches must not reuse them. */
+/** Headers of responses without an entity tag. Clients cannot revalidate such a response, so they request it each time. */
 export const privateHeaders: ReplyHeaders = { 'Cache-Control': 'private, no-cache' };
 
-/** Headers of a response about an annotation: the browser of the caller may cache it, and revalidates it before each use. */
+/** Makes the headers of a response about an annotation. The caller's browser may cache the response, and revalidates it before each use. */
 export function annotationHeaders(tag: string): ReplyHeaders {
   return { ETag: tag, 'Cache-Control': 'private, no-cache' };
 }

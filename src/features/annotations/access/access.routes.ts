@@ -6,7 +6,7 @@ import { annotationPath } from '../parameters.js';
 import { annotationSchema } from '../schemas.js';
 import { replyWithoutElements } from '../replies.js';
 
-/** Parameters of routes that replace an access list. */
+/** Parameters of the routes that replace an access list. */
 export const accessQuery = {
   access: required(json({ kind: 'object', description: 'The complete new list: {users: [{id, level, flags}], groups: […]}.' })),
   public: boolean({ description: 'Whether everybody can read. Unchanged if absent.' }),

@@ -3,28 +3,28 @@ import type { AnnotationRecord } from '../documents/annotation-record.js';
 import type { ItemRecord } from '../../../core/host/records.js';
 import type { AnnotationContext } from '../context.js';
 
-interface Request {
+interface PathRequest {
   params: { id: string };
   caller: Caller | null;
 }
 
-/** Loads the annotation in the path, if the caller may read it. */
+/** Loads the annotation in the path. @throws an error if the caller may not read the annotation. */
 export function loadToRead(
-  { params, caller }: Request,
+  { params, caller }: PathRequest,
   { annotations }: Pick<AnnotationContext, 'items' | 'annotations'>,
 ): Promise<AnnotationRecord> {
   return annotations.writer.load(params.id, 0, caller);
 }
 
-/** Loads the annotation in the path, if the caller may change it. */
+/** Loads the annotation in the path. @throws an error if the caller may not change the annotation. */
 export function loadToChange(
-  { params, caller }: Request,
+  { params, caller }: PathRequest,
   { annotations }: Pick<AnnotationContext, 'items' | 'annotations'>,
 ): Promise<AnnotationRecord> {
   return annotations.writer.loadForChange({ id: params.id, caller });
 }
 
-/** Loads an item, if the caller may annotate it. */
+/** Loads an item. @throws an error if the caller may not annotate the item. */
 export async function loadToAnnotate(
   itemId: string,
   caller: Caller | null,

@@ -16,7 +16,7 @@ const knownFlags: ReadonlySet<string> = new Set([creationFlag]);
 type Level = 0 | 1 | 2;
 type Permissions = Pick<AnnotationRecord, 'access' | 'public'>;
 
-/** An access list with the names of its users and groups, as GET access returns it. */
+/** An access list with the names of its users and groups, for responses. */
 export interface DescribedAccess {
   users: { id: string; level: number; flags: readonly string[]; login: string; name: string }[];
   groups: { id: string; level: number; flags: readonly string[]; name: string; description: string }[];
@@ -40,7 +40,7 @@ export class AnnotationPermissions {
     },
   ) {}
 
-  /** Finds the caller's level, including public access. */
+  /** Finds the caller's level on an annotation, including public access. */
   async findLevel(annotation: Permissions, caller: Caller | null): Promise<AccessLevel> {
     const grantedLevel = await this.#findGrantedLevel(annotation, caller);
     return grantedLevel === -1 && annotation.public ? 0 : grantedLevel;
@@ -68,7 +68,7 @@ export class AnnotationPermissions {
     return level;
   }
 
-  /** @throws AccessDeniedError if the caller does not have this level. */
+  /** Checks that the caller has this level. @throws AccessDeniedError if not. */
   async requireLevel(annotation: AnnotationRecord, level: Level, caller: Caller | null): Promise<void> {
     const limits = limitsOf(caller);
     const isWithinLimits = limits === null || (limits.allowsAnnotations && limits.itemId === annotation.itemId && level === 0);
@@ -93,7 +93,7 @@ export class AnnotationPermissions {
     return { permitted: { level, userId, groupIds: await this.groupsOf(caller), ...options }, ...itemLimit };
   }
 
-  /** Ids of the caller's groups. */
+  /** Finds the ids of the caller's groups. */
   async groupsOf(caller: Caller | null): Promise<readonly string[]> {
     if (caller === null || caller.id === null) return [];
     return (await this.options.directory?.groupsOf(caller.id)) ?? [];
@@ -140,7 +140,7 @@ export class AnnotationPermissions {
     };
   }
 
-  /** Finds the permissions on a folder; `undefined` if the host does not provide them. */
+  /** Finds the permissions on a folder. Returns `undefined` if the host does not provide them. */
   async findFolderPermissions(id: string) {
     const { access, records } = this.options;
     const folder = await records.findFolder(id);
@@ -195,7 +195,7 @@ export class AnnotationPermissions {
     };
   }
 
-  /** @throws InvalidError, UnknownIdError if there is no such user that the caller may see. */
+  /** Checks that a user exists whom the caller may see. @throws InvalidError, UnknownIdError if not. */
   requireUser(id: string, caller: Caller | null): Promise<void> {
     return requireUser(this.options.directory, id, caller);
   }

@@ -11,7 +11,7 @@ import type {
 } from './annotation-record.js';
 import { idText } from '../../../core/database/id-text.js';
 
-/** Fields shared by annotations and their previous versions, named as in responses. */
+/** The fields that the documents of annotations and of previous versions share. The names are those of responses. */
 export interface StateDocument {
   _id: Types.ObjectId;
   itemId: string;
@@ -25,14 +25,14 @@ export interface StateDocument {
   elements: StoredElements;
 }
 
-/** The document of an annotation: its current version, access, and fields for searches. */
+/** The document of an annotation. It contains the current version, the permissions, and fields for searches. */
 export interface StoredAnnotation extends StateDocument {
   _active: boolean;
   access: AnnotationAccess;
   public: boolean;
   publicFlags?: string[];
   accessStamp: number;
-  /** The version number that was reserved when the access list was set. */
+  /** The version number that was reserved when the access list was set. A bulk change skips lists that were set at a later number. */
   accessVersion?: number;
   name: string | null;
   words: string[];
@@ -147,11 +147,11 @@ export function toSearchFields({
   };
 }
 
-/** Words are cut to this many characters. */
+/** Longer words are cut to this many characters. */
 const maxWordLength = 64;
 /** Maximum number of words of an annotation. Searches do not find further words. */
 const maxWords = 500;
-/** Only this many characters of a text are searched for words. */
+/** Maximum number of characters of a text that are searched for words. */
 const maxSearchedCharacters = 32 * 1024;
 
 /** Finds the words of texts, in lower case and without duplicates. A word consists of letters and digits. */
@@ -168,7 +168,7 @@ export function searchWords(...texts: (string | null | undefined)[]): string[] {
 
 /** Yields the words of a text, in lower case and in order. Long texts and words are cut. */
 export function* eachWord(text: string): Generator<string> {
-  // Texts are normalized in short pieces, because for unusual texts the time grows with the square of the length.
+  // Texts are normalized in short pieces, because normalizing some unusual texts takes a time that grows with the square of their length.
   for (const [piece] of text.slice(0, maxSearchedCharacters).matchAll(/\S{1,256}/gu)) {
     for (const [word] of piece
       .normalize('NFKC')

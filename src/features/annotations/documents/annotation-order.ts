@@ -2,7 +2,7 @@ import { idText } from '../../../core/database/id-text.js';
 import { sortFieldOf } from './annotation-documents.model.js';
 import type { AnnotationPaging } from './annotation-record.js';
 
-/** Id and sort values of an annotation. With these, sorted lists can be merged without reading the documents. */
+/** Id and sort values of an annotation, with which sorted lists can be merged without reading the documents. */
 export interface AnnotationKey {
   id: string;
   /** Values of the fields by which the list is sorted. */
@@ -27,7 +27,7 @@ export function compareKeys(a: AnnotationKey, b: AnnotationKey, sort: Annotation
   return 0;
 }
 
-/** Position of a type in the order of BSON: missing values, numbers, texts, ids, booleans, dates. */
+/** Returns the rank of a value's type in the order of BSON: missing values, numbers, texts, ids, booleans, dates. */
 function typeRank(value: unknown): number {
   if (value === null || value === undefined) return 0;
   if (typeof value === 'number') return 1;
@@ -45,7 +45,7 @@ function compareValues(a: unknown, b: unknown): number {
   return Number(a) - Number(b);
 }
 
-/** The value at a path in a document. The names in the path are separated by dots. */
+/** Returns the value at a path in a document. The names in the path are separated by dots. */
 export function valueAt(doc: object, path: string): unknown {
   return path.split('.').reduce<unknown>((value, name) => (value as Record<string, unknown> | undefined)?.[name], doc);
 }

@@ -8,7 +8,7 @@ export interface AnnotationAccess {
   groups: AccessEntry[];
 }
 
-/** The content of a version of an annotation. Versions share the elements that did not change. */
+/** The content of a version of an annotation. Versions share elements that did not change between them. */
 export interface AnnotationState {
   itemId: string;
   creatorId: string | null;
@@ -23,7 +23,7 @@ export interface AnnotationState {
   elements: StoredElements;
 }
 
-/** An annotation in its current version. Ids are texts. */
+/** The current version of an annotation, and its permissions. */
 export interface AnnotationRecord extends AnnotationState {
   id: string;
   /** False if the annotation was deleted. It can be restored then. */
@@ -74,6 +74,6 @@ export interface AnnotationPaging {
   /** Maximum number of entries; 0 means no limit. */
   limit: number;
   offset: number;
-  /** Names of sort keys as in requests, with directions. */
+  /** Sort keys with directions. The names are those of requests. */
   sort: readonly (readonly [string, 1 | -1])[];
 }

@@ -46,12 +46,12 @@ export type AnnotationSummary = Pick<AnnotationRecord, 'id' | 'itemId' | 'active
   hidden: boolean;
 };
 
-/** Number of documents in one insertMany. Some engines refuse messages with more. */
+/** Maximum number of documents in one insertMany. Some engines refuse messages with more documents. */
 const insertsPerMessage = 1000;
 /** Number of documents in one response of the database. */
 const annotationsPerQuery = 50;
 
-/** All queries on annotations. Their documents refer to elements, which are in the element store. */
+/** All queries on annotations. The elements of annotations are in the element store, to which the documents refer. */
 export class AnnotationModel {
   /** The former versions of annotations. */
   readonly formerVersions: AnnotationVersions;
@@ -86,7 +86,7 @@ export class AnnotationModel {
     this.annotationBatches.close();
   }
 
-  /** Reserves the next version number. All annotations share one sequence. A number is used at most once; some are never used. */
+  /** Reserves the next version number. All annotations share one sequence. Each number is used at most once, and some numbers are never used. */
   async reserveVersion(): Promise<number> {
     return this.reserveVersions(1);
   }
@@ -101,7 +101,7 @@ export class AnnotationModel {
     try {
       counter = await increment();
     } catch (error) {
-      // Another process has inserted the document of the sequence at the same time. The second try finds it.
+      // Another process has inserted the document of the sequence at the same time. The second try finds the document.
       if (!isDuplicateKey(error)) throw error;
       counter = await increment();
     }
@@ -283,7 +283,7 @@ export class AnnotationModel {
     for await (const doc of iterateInSlices<StoredAnnotation>(cursor, { batchSize: annotationsPerQuery })) yield toRecord(doc);
   }
 
-  /** Finds the ids and sort values of the first `limit` matching annotations in this order; of all if `limit` is 0. */
+  /** Finds the ids and sort values of the first `limit` matching annotations in this order. The limit 0 means no limit. */
   async findKeys(filter: AnnotationFilter, sort: AnnotationPaging['sort'], limit: number): Promise<AnnotationKey[]> {
     const order = orderOf(sort);
     const fields = Object.keys(order);
@@ -360,8 +360,8 @@ export class AnnotationModel {
   /** Lists the stored elements of all annotations and previous versions of a family, including those that are not visible yet. */
   async *listElementsOfFamily(family: string): AsyncGenerator<StoredElements> {
     const query = { 'elements.family': family } as QueryFilter<StoredAnnotation>;
-    // Annotations are read before previous versions. So no version is missed, because a version is stored as a previous one before it is
-    // replaced.
+    // Annotations are read before previous versions. Since a version is stored as a previous version before it is replaced, no version is
+    // missed.
     const annotations = this.#annotations.find(query, { elements: 1 }).lean();
     for await (const { elements } of iterateInSlices<Pick<StoredAnnotation, 'elements'>>(annotations)) yield elements;
     yield* this.formerVersions.listElementsOfFamily(family);

@@ -18,7 +18,7 @@ import { isLong, isSmall, jsonPieces } from '../../../core/json-pieces.js';
 /** A checked annotation of a request body. Its elements are stored, but no annotation refers to them yet. */
 export interface IncomingAnnotation {
   head: AnnotationHead;
-  /** `null` if the body had no list of elements. */
+  /** `null` if the annotation had no list of elements. */
   elements: StoredElements | null;
   /** Number of GeoJSON features that have no shape, so that no element was made from them. Default 0. */
   skippedCount?: number;
@@ -118,7 +118,7 @@ export class AnnotationBodies {
 
   /** Checks a head. @throws BadParameterError, LargeImageError `too-large` */
   checkHead(value: unknown): AnnotationHead {
-    // Each value takes at least one character, so a head with too many values is too long.
+    // Each value takes at least one character, so a head with more than this number of values is too long.
     const isTooLong = !isSmall(value, maxHeadLength);
     const head = isTooLong ? null : this.#checkHead(value);
     if (head === null || JSON.stringify(head).length > maxHeadLength) {
@@ -226,7 +226,7 @@ export class AnnotationBodies {
   #readDocument(received: ReceivedBody, value: unknown): IncomingAnnotation {
     if (!isObject(value)) throw schemaError(`document: must be an object, not ${describeValue(value)}`);
     const elements = received.elementsOf(value);
-    // The elements have been taken out of the document. If it has no other members, an empty name makes it get the default name.
+    // The elements have been taken out of the document. The empty name makes a document that has no other members get the default name.
     const document = withDefaultName(elements === null ? value : { name: '', ...value }, new Date());
     return { head: this.checkHead(document), elements };
   }

@@ -11,7 +11,10 @@ import type { AnnotationFilter } from './annotation-record.js';
 import { toAccessFields, type AccessFields, type AnnotationModel } from './annotation.model.js';
 import type { AnnotationLifecycle } from './lifecycle.js';
 
-/** The annotations to change: those of an item, or of the items in a folder, that the caller was permitted to change. */
+/**
+ * Selects the annotations to change: those on an item or on the items in a folder. `permitted` limits them to annotations that the caller
+ * may change.
+ */
 export type AnnotationSelection = ({ itemId: string } | { folderId: string; recurse: boolean }) &
   Pick<AnnotationFilter, 'permitted'>;
 
@@ -92,7 +95,7 @@ export class BulkChanges {
     }
   }
 
-  /** @param progress receives the number of annotations changed so far. */
+  /** Carries out a change, and removes its record. @param progress receives the number of annotations changed so far. */
   async #carryOut({ _id, selection, change, version }: IntentionDocument, progress = { count: 0 }): Promise<number> {
     const { model, lifecycle } = this.options;
     for await (const filter of this.#makeFilters(selection)) {
@@ -168,7 +171,7 @@ export class BulkChanges {
     return { annotationChanges };
   };
 
-  /** Cancels pending retries. Other processes continue these changes. */
+  /** Cancels pending retries. Other processes will continue these changes. */
   close(): void {
     for (const timer of this.#timers) clearTimeout(timer);
     this.#timers.clear();

@@ -140,7 +140,7 @@ const format = defineRoute({
   async handle({ params, authorized: annotation, sent, caller, headers, signal }, { annotations }) {
     const { permissions, geoJson, readQueue, overlayImages } = annotations;
     const level = await permissions.findShownLevel(annotation, caller);
-    // The tag depends on the images of overlays, because the file of such an image can be replaced by one of a different size.
+    // The tag depends on the files of the images that elements show, because such a file can be replaced by an image of a different size.
     const readableImages = await overlayImages.readableFileIds(annotation.elements.references, caller);
     const tag = annotationTag(annotation, level, { route: JSON.stringify([params.format, ...readableImages]), sent });
     const replyHeaders = annotationHeaders(tag);

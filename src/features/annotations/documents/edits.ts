@@ -12,9 +12,9 @@ import type { AnnotationWriter } from './writer.js';
 /** Maximum number of characters of an id that a message repeats. */
 const maxQuotedCharacters = 60;
 
-/** Changes to elements of an annotation. */
+/** A change of elements of an annotation. */
 export interface ElementEdit {
-  /** The affected elements, if known. */
+  /** Ids of the affected elements, as far as they are known before the change. */
   elementIds: readonly string[];
   /** The changes, or a function that derives them from the elements of the current version. */
   changes: ElementChanges | ((stored: StoredElements, editing: ElementEditing) => Promise<ElementChanges>);
@@ -47,8 +47,8 @@ export class AnnotationEdits {
       // Messages refer to elements by id like the patch does, not by number.
       const nameOf = (index: number) => `elements/id:${String(put[index]?.id).slice(0, maxQuotedCharacters)}`;
       const writeOptions = { ...options, ...this.#overlaySizeOptions(request), makeError: patchSchemaError, nameOf };
-      const changed = await editing.change(current.elements, { put, remove }, writeOptions);
-      return { head, elements: await this.#updateReferences(current.elements, changed, editing, request) };
+      const changedElements = await editing.change(current.elements, { put, remove }, writeOptions);
+      return { head, elements: await this.#updateReferences(current.elements, changedElements, editing, request) };
     };
     return this.writer.makeMergedChange(request, { elementIds, apply });
   }
@@ -77,7 +77,7 @@ export class AnnotationEdits {
     const references = new Set<string>();
     for await (const { element } of editing.scan(stored, { ...(signal && { signal }) })) {
       if (element.type !== 'image' && element.type !== 'pixelmap') continue;
-      // The schema requires the field of the brand on overlays.
+      // The schema requires this field on image and pixelmap elements.
       references.add(String((element as unknown as Record<string, unknown>)[field]));
     }
     return { ...stored, references: [...references].sort() };
@@ -90,8 +90,8 @@ export class AnnotationEdits {
   async changeElements(
     request: ChangeRequest,
     { elementIds: ids, changes }: ElementEdit,
-  ): Promise<{ annotation: AnnotationRecord; changed: ChangedElements }> {
-    let changed: ChangedElements;
+  ): Promise<{ annotation: AnnotationRecord; changedElements: ChangedElements }> {
+    let changedElements: ChangedElements;
     const apply: MergedChange['apply'] = async (current, editing) => {
       const edit = typeof changes === 'function' ? await changes(current.elements, editing) : changes;
       const writeOptions = {
@@ -99,11 +99,11 @@ export class AnnotationEdits {
         ...this.#overlaySizeOptions(request),
         makeError: patchSchemaError,
       };
-      changed = await editing.change(current.elements, edit, writeOptions);
-      return { elements: await this.#updateReferences(current.elements, changed, editing, request) };
+      changedElements = await editing.change(current.elements, edit, writeOptions);
+      return { elements: await this.#updateReferences(current.elements, changedElements, editing, request) };
     };
     const annotation = await this.writer.makeMergedChange(request, { elementIds: ids, apply });
-    return { annotation, changed: changed! };
+    return { annotation, changedElements: changedElements! };
   }
 
   /** Changes the attributes. If another version was written in the meantime, that version is changed. */

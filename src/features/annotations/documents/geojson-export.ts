@@ -11,9 +11,9 @@ import { makeFeatures, type FeatureFunctions, type FeaturesInput } from './geojs
 
 const timeoutMs = 60_000;
 const memoryMiB = 2048;
-/** Chunks up to this length are converted on the main thread, which takes about a millisecond. */
+/** Chunks up to this length in bytes are converted on the main thread, which takes about a millisecond. */
 const maxMainThreadBytes = 32 * 1024;
-/** Number of chunks to convert at the same time. For QuPath it is 1, because a feature can have elements of several chunks. */
+/** Number of chunks to convert at the same time. For QuPath only one chunk is, because a feature can have elements of several chunks. */
 const chunksAtOnce = 4;
 
 /** Writes annotations as GeoJSON, in threads. */

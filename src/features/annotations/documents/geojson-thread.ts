@@ -10,7 +10,7 @@ import { transferBytes, createCallHandler } from '../../../core/concurrency/thre
 
 /** The input of {@link makeFeatures}. */
 export interface FeaturesInput {
-  /** JSON texts of elements, joined by commas; a comma may come first. */
+  /** JSON texts of elements, joined by commas. There may be another comma before the first text. */
   elements: Uint8Array;
   format: 'geojson' | 'qupath';
   /** JSON text of the annotation without its elements, for the first feature. `null` if the first feature has already been written. */
@@ -26,7 +26,7 @@ const writers = {
   geojson: { writeFeature: elementToFeature },
   qupath: { writeFeature: elementToQuPathFeature, partOf: quPathPartOf },
 };
-/** Parsers of elements, by format. For QuPath the points are parsed too, because they are written with only two numbers. */
+/** The functions that parse elements, by format. For QuPath, points are parsed too, because QuPath gets only x and y. */
 const parsers: Record<FeaturesInput['format'], (list: string) => ElementsWithoutPoints> = {
   geojson: parseWithoutPoints,
   qupath: (list) => ({ elements: JSON.parse(list) as AnnotationElement[], pointsOf: () => null }),

@@ -25,7 +25,7 @@ export interface CreateOptions extends ReadBodyOptions {
 /** Number of annotations that are removed, or whose creators are notified, at the same time. */
 const annotationsAtOnce = 8;
 
-/** Creates, replaces, copies and removes annotations. Their elements are in the element store. */
+/** Creates, replaces, copies and removes annotations, with their elements in the element store. */
 export class AnnotationLifecycle {
   constructor(
     private readonly options: AnnotationDependencies,
@@ -101,12 +101,12 @@ export class AnnotationLifecycle {
   async #insertMissing(annotations: readonly NewAnnotation[]): Promise<AnnotationRecord[]> {
     const { model } = this.options;
     for (let triesLeft = 3; ; triesLeft--) {
-      const missing: NewAnnotation[] = [];
+      const missingAnnotations: NewAnnotation[] = [];
       for (const annotation of annotations) {
-        if (annotation.id === undefined || (await model.find(annotation.id)) === null) missing.push(annotation);
+        if (annotation.id === undefined || (await model.find(annotation.id)) === null) missingAnnotations.push(annotation);
       }
       try {
-        return await model.insert(missing);
+        return await model.insert(missingAnnotations);
       } catch (error) {
         if (triesLeft === 0 || !isDuplicateKey(error)) throw error;
       }
@@ -214,7 +214,7 @@ export class AnnotationLifecycle {
     return count;
   }
 
-  /** Removes an annotation even if it is changed meanwhile. */
+  /** Removes an annotation, even if it is changed in the meantime. */
   async #removeLatest(initial: AnnotationRecord): Promise<void> {
     let annotation: AnnotationRecord | null = initial;
     while (annotation !== null && !(await this.#removeWithVersions(annotation)))

@@ -11,23 +11,23 @@ import { SupersededError, type AnnotationDependencies, type ChangeRequest } from
 export interface MergedChange {
   /** Applies the change to a version. Called again with a newer version if another change replaces the version in the meantime. */
   apply: (current: AnnotationRecord, editing: ElementEditing) => Promise<Partial<Pick<AnnotationState, 'head' | 'elements'>>>;
-  /** Ids of the affected elements, if known. */
+  /** Ids of the affected elements, as far as they are known before the change. */
   elementIds?: readonly string[];
-  /** Whether the item must allow the change too. Default true. */
+  /** Whether the caller must also be allowed to annotate the item. Default true. */
   requiresItemAccess?: boolean;
 }
 
 /** A version that was written, and the version before it. */
 interface VersionStep {
-  former: AnnotationRecord;
-  changed: AnnotationRecord;
+  formerVersion: AnnotationRecord;
+  newVersion: AnnotationRecord;
 }
 
 /** A change that its caller is permitted to make. */
 interface AdmittedChange {
   request: ChangeRequest;
   change: MergedChange;
-  /** Checks again whether the caller may make the change. Returns the annotation. */
+  /** Checks again whether the caller may make the change. Returns the current annotation. */
   admit: () => Promise<AnnotationRecord>;
   /** The annotation as it was when the permission was last checked. */
   admittedVersion: AnnotationRecord;
@@ -40,7 +40,7 @@ interface WaitingChange extends AdmittedChange {
   reject: (error: unknown) => void;
 }
 
-/** The result of trying a change on a version. */
+/** The result of an attempt to apply a change to a version. */
 type Outcome = { error: unknown } | { step: VersionStep };
 
 /** Writes versions. Implemented by `AnnotationWriter`. */
@@ -52,9 +52,9 @@ interface VersionWriter {
 
 /** For this many milliseconds, changes are tried again after another process has written a version first. */
 const maxMergeMs = 30_000;
-/** Longest pause between two tries, in milliseconds. */
+/** Maximum pause between two attempts, in milliseconds. */
 const maxPauseMs = 200;
-/** After waiting this long, in milliseconds, the caller's permission is checked again. */
+/** If a change has waited longer than this, in milliseconds, the caller's permission is checked again. */
 const recheckAfterMs = 2000;
 /** Maximum number of changes that are written together. */
 const maxChangesTogether = 64;
@@ -124,7 +124,7 @@ export class MergedChanges {
     for (let pauseMs = 10; changes.length > 0; pauseMs = Math.min(maxPauseMs, 2 * pauseMs)) {
       try {
         const current = await this.#admitChanges(id, changes);
-        // All changes were refused.
+        // All changes were rejected.
         if (current === null) return;
         const outcomes = await this.#write(current, changes);
         for (const [i, outcome] of outcomes.entries()) {
@@ -198,7 +198,7 @@ export class MergedChanges {
     const write = await store.edit(async (editing) => {
       const ids = changes.flatMap(({ change }) => change.elementIds ?? []);
       const firstVersion = model.reserveVersions(changes.length);
-      // Its error is thrown below, where the number is awaited. Until then, it must not count as unhandled.
+      // If this fails, the error is thrown below, where the number is awaited. Until then, it must not count as unhandled.
       firstVersion.catch(() => undefined);
       await editing.preload(current.elements, ids);
       for (const [i, { request, change }] of changes.entries()) {
@@ -215,13 +215,13 @@ export class MergedChanges {
         }
         if (keepingFormer === undefined) {
           keepingFormer = this.versionWriter.keepFormer(current);
-          // Its error is thrown in `commit` below, unless something else fails first.
+          // If this fails, the error is thrown in `commit` below, unless something else fails first.
           keepingFormer.catch(() => undefined);
         }
         const updatedId = request.caller?.id ?? null;
-        const changed = { ...lastVersion, ...newContent, updated: new Date(), updatedId, version: (await firstVersion) + i };
-        outcomes.push({ step: { former: lastVersion, changed } });
-        lastVersion = changed;
+        const newVersion = { ...lastVersion, ...newContent, updated: new Date(), updatedId, version: (await firstVersion) + i };
+        outcomes.push({ step: { formerVersion: lastVersion, newVersion } });
+        lastVersion = newVersion;
       }
     });
     if (lastVersion === current) {
@@ -232,13 +232,13 @@ export class MergedChanges {
     const writtenVersion = await write.commit(async () => {
       await keepingFormer;
       const replaced = await this.versionWriter.replace(current, lastVersion);
-      await this.versionWriter.keepIntermediate(steps.slice(0, -1).map(({ changed }) => changed));
+      await this.versionWriter.keepIntermediate(steps.slice(0, -1).map(({ newVersion }) => newVersion));
       return replaced;
     });
     this.#latestVersions.set(current.id, writtenVersion);
     const { access, public: isPublic, publicFlags, accessStamp } = writtenVersion;
     const currentAccess = { access, public: isPublic, accessStamp, ...(publicFlags && { publicFlags }) };
-    for (const step of steps) step.changed = { ...step.changed, ...currentAccess };
+    for (const step of steps) step.newVersion = { ...step.newVersion, ...currentAccess };
     return outcomes;
   }
 }

@@ -56,12 +56,12 @@ const set = defineRoute({
     const request = { id: params.id, caller, signal, checkPrecondition: readPrecondition(headers), current };
     const annotation = await annotations.edits.changeAttributes(request, (attributes) => {
       checkKeys(Object.keys(body), attributes);
-      const merged = new Map(Object.entries(attributes));
+      const newAttributes = new Map(Object.entries(attributes));
       for (const [key, value] of Object.entries(body)) {
-        if (value === null && !query.allowNull) merged.delete(key);
-        else merged.set(key, value);
+        if (value === null && !query.allowNull) newAttributes.delete(key);
+        else newAttributes.set(key, value);
       }
-      return Object.fromEntries(merged);
+      return Object.fromEntries(newAttributes);
     });
     return replyWithoutElements(annotations, { annotation, caller }, { annotation: { elements: [] } });
   },
@@ -83,11 +83,11 @@ const remove = defineRoute({
   authorize,
   async handle({ params, authorized: current, body, caller, headers, signal }, { annotations }) {
     const keys = parseKeys(body);
-    const removed = new Set(keys);
+    const removedKeys = new Set(keys);
     const request = { id: params.id, caller, signal, checkPrecondition: readPrecondition(headers), current };
     const annotation = await annotations.edits.changeAttributes(request, (attributes) => {
       checkKeys(keys, attributes);
-      return Object.fromEntries(Object.entries(attributes).filter(([key]) => !removed.has(key)));
+      return Object.fromEntries(Object.entries(attributes).filter(([key]) => !removedKeys.has(key)));
     });
     return replyWithoutElements(annotations, { annotation, caller }, { annotation: { elements: [] } });
   },

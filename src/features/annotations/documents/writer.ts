@@ -6,11 +6,11 @@ import { announceStep } from '../../../core/steps.js';
 import { MergedChanges, type MergedChange } from './merged-changes.js';
 import { SupersededError, type AnnotationDependencies, type ChangeRequest } from './annotation-dependencies.js';
 
-/** How long clients can still fetch a notification, in milliseconds. */
+/** Time in milliseconds for which clients can fetch a notification. */
 const notificationLifetimeMs = 1000;
 const historySetting = 'large_image.annotation_history';
 
-/** The steps that all changes of annotations share: checks permissions, writes versions, notifies users, removes unused data. */
+/** The steps that all changes of annotations share: checking permissions, writing versions, notifying users, removing unused data. */
 export class AnnotationWriter {
   readonly #familiesToSweep = new Set<string>();
   #runningSweep: Promise<void> | null = null;
@@ -57,18 +57,18 @@ export class AnnotationWriter {
    */
   async makeMergedChange(request: ChangeRequest, change: MergedChange): Promise<AnnotationRecord> {
     const admit = () => (change.requiresItemAccess === false ? this.#loadWithoutItemCheck(request) : this.loadForChange(request));
-    // The first check is made at once, so that a caller without permission does not wait.
+    // The first check is made immediately, so that a caller without permission does not wait.
     const admittedVersion = request.current ?? (await admit());
     request.checkPrecondition?.(admittedVersion);
-    const { former, changed } = await this.#mergedChanges.makeChange({
+    const { formerVersion, newVersion } = await this.#mergedChanges.makeChange({
       request,
       change,
       admit,
       admittedVersion,
       admittedAt: performance.now(),
     });
-    await this.notifyAndSweep(former, changed);
-    return changed;
+    await this.notifyAndSweep(formerVersion, newVersion);
+    return newVersion;
   }
 
   async #loadWithoutItemCheck({ id, caller, checkPrecondition }: ChangeRequest): Promise<AnnotationRecord> {
@@ -159,7 +159,7 @@ export class AnnotationWriter {
 
   /** Starts to remove unused data of these families, in the background. */
   sweepFamiliesLater(families: Iterable<string>): void {
-    // Without elements there is no family.
+    // An annotation without elements has no family.
     for (const family of families) if (family !== '') this.#familiesToSweep.add(family);
     this.#runningSweep ??= this.#sweepFamilies().finally(() => (this.#runningSweep = null));
   }
@@ -178,7 +178,7 @@ export class AnnotationWriter {
     }
   }
 
-  /** Stops removing unused data. The next complete sweep removes the rest. */
+  /** Stops removing unused data. The next sweep of all families removes the rest. */
   async close(): Promise<void> {
     this.#closing.abort(new LargeImageError('unavailable', 'The server is closing.'));
     await this.#runningSweep;

@@ -10,7 +10,7 @@ import type { NameElement } from '../../../annotation-format/validate.js';
 
 /** A window: up to 65,536 elements that are consecutive in original order. {@link StoredElements} refer to it. */
 export interface StoredWindow {
-  /** Id of the window's pack index; 24 hexadecimal digits. */
+  /** Id of the window; 24 hexadecimal digits. */
   id: string;
   count: number;
   detailsCount: number;
@@ -23,7 +23,7 @@ export interface StoredWindow {
 
 /**
  * The elements of one version of an annotation: a small plain value (about 300 bytes per 65,536 elements) in the field `elements`
- * of the annotation's document. It never changes, and any number of documents can share it (previous versions, copies).
+ * of the annotation's document. The value never changes. Several documents can have the same value, such as previous versions and copies.
  */
 export interface StoredElements {
   /**
@@ -145,7 +145,7 @@ export interface ElementChanges {
 /** Result of {@link ElementStore.change}. */
 export interface ChangedElements {
   stored: StoredElements;
-  /** Ids of the elements in `put`, in its order, including new ones. */
+  /** Ids of the elements in `put`, in the same order, including new ids. */
   ids: string[];
   /** Number of stored elements that were replaced. */
   replaced: number;
@@ -163,9 +163,9 @@ export interface ElementReading {
   chunks: AsyncIterable<Buffer>;
   /** Counts the elements sent so far. The counts are final when `chunks` has ended. */
   budget: ElementBudget;
-  /** Box around the elements sent so far; `null` if there are none. Kept only if the query has `bbox`. */
+  /** Box around the elements sent so far; `null` if there are none, or if the query does not request boxes. */
   readonly box: BoundingBox | null;
-  /** Original order of each element sent so far, in ascending order. Empty unless the query has `orders`. */
+  /** Original order of each element sent so far, in ascending order. Empty if the query does not request orders. */
   readonly orders: readonly number[];
 }
 
@@ -238,11 +238,11 @@ export interface TableSegment {
   /** Index of the window in {@link StoredElements.windows}. */
   windowIndex: number;
   header: SegmentHeader;
-  /** Ranges of rows whose elements have not changed since the segment was written: the first row, and the row after the last one. */
+  /** Ranges of rows whose elements have not changed since the segment was written. `to` is exclusive. */
   liveRanges: readonly (readonly [from: number, to: number])[];
   /** Loads the bytes of columns of the header, in the requested order; see `decodeNumbers` and `decodeTexts`. */
   loadColumns: (columns: readonly SegmentColumn[], signal?: AbortSignal) => Promise<Buffer[]>;
-  /** Loads packs by their indices in the header. They must have live rows. */
+  /** Loads packs by their indices in the header. Each of these packs must have live rows. */
   loadPacks: (packIndices: readonly number[], signal?: AbortSignal) => Promise<RawPack[]>;
 }
 
@@ -286,20 +286,19 @@ export interface SweepReport {
   families: number;
   /** Number of removed documents: packs, windows, and parts of indexes and tables. */
   removed: number;
-  /** Number of families with records that no document refers to. Counted only if all families are checked. */
+  /** Number of families with records to which no document refers. Counted only if all families are checked. */
   abandoned: number;
 }
 
 /**
  * Stores the elements of annotations in immutable packs. Elements are invisible until the document of an annotation refers to them,
- * and {@link ElementStore.sweep} removes those that no document refers to. So a new version, a copy or a rename writes only one
- * document.
+ * and {@link ElementStore.sweep} removes elements to which no document refers. So a new version, a copy or a rename writes only
+ * one document.
  *
  * Invalid elements are refused with BadParameterError (400) before anything is published, with the messages of
  * `createElementValidator`.
  */
 export interface ElementStore {
-  /** Creates the indexes of the collections. */
   createIndexes(): Promise<void>;
 
   /** The stored elements of an annotation that has none. */

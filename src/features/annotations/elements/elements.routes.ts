@@ -72,8 +72,8 @@ function elementNotFound(id: string): NotFoundError {
 }
 
 async function changeElements(annotations: AnnotationServices, request: ChangeRequest, edit: ElementEdit): Promise<Reply> {
-  const { annotation, changed } = await annotations.edits.changeElements(request, edit);
-  const { ids, added, replaced, removed } = changed;
+  const { annotation, changedElements } = await annotations.edits.changeElements(request, edit);
+  const { ids, added, replaced, removed } = changedElements;
   const { version, elements, updated } = annotation;
   const { count, detailsCount, groups } = elements;
   const level = await annotations.permissions.findShownLevel(annotation, request.caller);
@@ -226,8 +226,8 @@ const merge = defineRoute({
     const changes: ElementEdit['changes'] = async (stored, editing) => {
       const element = (await editing.find(stored, [elementId], { signal: input.signal })).get(elementId);
       if (element === undefined) throw elementNotFound(elementId);
-      const merged = (await applyMergePatch(element, input.body, input.signal)) as Json;
-      return { put: [{ ...merged, id: elementId }] };
+      const mergedElement = (await applyMergePatch(element, input.body, input.signal)) as Json;
+      return { put: [{ ...mergedElement, id: elementId }] };
     };
     return changeElements(annotations, toChangeRequest(input), { elementIds: [elementId], changes });
   },
@@ -243,13 +243,13 @@ const maxPatchDepth = 100;
 async function applyMergePatch(target: unknown, patch: unknown, signal: AbortSignal, depth = 0): Promise<unknown> {
   if (!isObject(patch)) return patch;
   if (depth > maxPatchDepth) throw new InvalidError(`The patch is nested deeper than ${maxPatchDepth} levels.`);
-  const merged = new Map(isObject(target) ? Object.entries(target) : []);
+  const members = new Map(isObject(target) ? Object.entries(target) : []);
   for (const [key, value] of Object.entries(patch)) {
-    if (value === null) merged.delete(key);
-    else merged.set(key, isObject(value) ? await applyMergePatch(merged.get(key), value, signal, depth + 1) : value);
+    if (value === null) members.delete(key);
+    else members.set(key, isObject(value) ? await applyMergePatch(members.get(key), value, signal, depth + 1) : value);
     if (isSliceOver()) await nextSlice(signal);
   }
-  return Object.fromEntries(merged);
+  return Object.fromEntries(members);
 }
 
 const remove = defineRoute({

@@ -34,10 +34,10 @@ export interface PartRecord {
 /** The kinds of records. Each kind has a collection. */
 export type RecordKind = 'pack' | 'window' | 'part';
 
-/** The fields of a pack to fetch. */
+/** Selects the fields of packs to fetch. */
 export type PackFields = 'columns' | 'text' | 'both';
 
-/** A fetched pack: `columns` is empty when only the text was requested, and vice versa. */
+/** A fetched pack. Fields that were not requested are empty. */
 export type FetchedPack = Pick<PackRecord, 'columns' | 'codec' | 'text'>;
 
 /** Finds stored records by their ids, at most a few hundred at a time. Records that do not exist are missing in the results. */

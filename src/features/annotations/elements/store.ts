@@ -53,7 +53,7 @@ export interface ElementStoreOptions {
   brand: string;
   /** Finds the sizes of images, for the boxes of image and pixelmap elements. */
   overlaySizes: FindOverlaySize;
-  /** Memory for pack indexes in bytes. Default 64 MiB. The indexes of 200 million elements would need ten times as much. */
+  /** Memory for pack indexes in bytes. Default 64 MiB. The pack indexes of 200 million elements would need ten times as much. */
   packIndexCacheBytes?: number;
   /** Default: {@link defaultPackLayout}. Tests use smaller packs and windows. */
   layout?: PackLayout;

@@ -23,7 +23,7 @@ export interface OldVersionsQuery {
 
 /** Result of {@link AnnotationCleanup.cleanUpOldVersions}. */
 export interface OldVersionsReport {
-  /** Number of annotations that are not deleted. */
+  /** Number of annotations that are not marked as deleted. */
   active: number;
   /** Number of former versions that are kept. */
   recentVersions: number;
@@ -131,7 +131,7 @@ export class AnnotationCleanup {
     signal,
   }: {
     shouldRemove: boolean;
-    /** Updated while the work runs. */
+    /** The report to update while the work runs. */
     report?: Pick<OldVersionsReport, 'abandonedVersions'>;
     signal?: AbortSignal;
   }): Promise<number> {

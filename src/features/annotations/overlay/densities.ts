@@ -24,13 +24,13 @@ export const minStoredElements = 2048;
 /** Maximum number of summaries of windows in memory. */
 const maxSummaries = 10_000;
 
-/** Memory for blocks of densities in bytes. Neighboring tiles and tiles of neighboring levels share blocks. */
+/** Memory for blocks of densities in bytes. Blocks are kept, because neighboring tiles and tiles of neighboring levels need the same blocks. */
 const maxBlockBytes = 16 * 1024 * 1024;
 
 /** Maximum time in milliseconds that a request waits for densities that are being made. */
 const maxWaitMs = 30_000;
 
-/** Time in milliseconds without writes after which densities are made in advance. */
+/** After this many milliseconds without writes, densities are made in advance. */
 const quietMs = 1000;
 
 /** Options of {@link AnnotationDensities}. */

@@ -11,7 +11,7 @@ import type { DrawingFunctions } from './drawing-thread.js';
 
 const timeoutMs = 30_000;
 const memoryMiB = 512;
-/** Name of the input in messages about exceeded limits. */
+/** Name of the input in messages when a thread exceeds its limits. */
 const inputName = 'The annotation';
 /** Maximum number of drawings that wait for a thread. Usually few wait, because queues let only a few requests draw at the same time. */
 const maxWaitingDrawings = 64;

@@ -37,7 +37,7 @@ export interface OverlayStyle {
   gain: number | undefined;
   /** Colors of groups that the request chooses, see `GroupStyle`. */
   groupColors?: GroupColors | undefined;
-  /** Colors by values, a filter, or a heat map. */
+  /** Colors shapes by values, filters shapes, or shows a heat map. */
   coloring?: Coloring | undefined;
 }
 
@@ -205,7 +205,7 @@ export class AnnotationOverlay {
   async *#drawnElements(stored: StoredElements, view: View, { signal }: Options): AsyncGenerator<ElementText, void, undefined> {
     const minSize = densityBelow * view.scale;
     const largestSize = stored.box?.size ?? 0;
-    // A point is drawn as a disc, which is larger than its box.
+    // A point is drawn as a disc, which is larger than the point's box.
     if (Math.max(largestSize, pointDiagonal) < minSize) return;
     const conditions = conditionsOf(view, drawnMargin);
     if (minSize > pointDiagonal) conditions.push({ field: 'size', operator: '$gte', value: minSize });

@@ -60,13 +60,13 @@ export interface AnnotationTilesDescription extends PyramidShape {
   densityBelow: number;
   /** Number of units along the width of a vector tile. */
   vectorExtent: number;
-  /** The meaning of the colors of the request. */
+  /** The meaning of the colors, if the request colors or filters shapes. */
   coloring?: ColoringLegend;
 }
 
 /** Options of {@link AnnotationTiles}. */
 export interface AnnotationTilesOptions {
-  /** Loads an annotation. @throws if the caller may not read it. */
+  /** Loads an annotation. @throws an error if the caller may not read the annotation. */
   load: (id: string, caller: Caller | null) => Promise<ShownAnnotation>;
   overlay: AnnotationOverlay;
   colorings: Colorings;

@@ -8,7 +8,7 @@ import { DataFiles } from './files.js';
 import { PlotData } from './plot-data.js';
 import { annotationPlotRoutes } from './plot.routes.js';
 
-/** Data of items, annotations and elements as columns for plots. */
+/** Offers data of items, annotations and elements as columns for plots. */
 export const plotFeature: Feature<{ core: Core; items: Items; annotations: AnnotationServices }, null> = {
   open({ core: { host, records }, items, annotations }, onClose) {
     const dataFiles = new DataFiles(host.files);

@@ -35,7 +35,7 @@ const maxValues = 5_000_000;
 /** Collects the descriptions of all columns, and the rows of the requested columns. */
 export class PlotTable {
   readonly #columns = new Map<string, ColumnStatistics>();
-  /** The index of each requested column in the values of a row. */
+  /** The index of each requested column in {@link Row.values}, by the column's key. */
   readonly #positionByKey: ReadonlyMap<string, number>;
   readonly #rows = new Map<string, Row>();
 

@@ -33,8 +33,7 @@ function readBytesAt(file: number, position: number, length: number): Buffer {
 }
 
 /**
- * Opens an Arrow stream. Batches compressed with Zstandard can be read; LZ4 frames are refused, because no maintained library
- * reads them.
+ * Opens an Arrow stream. Batches can be compressed with Zstandard. LZ4 frames are refused, because no maintained library reads them.
  */
 export async function openArrow(path: string): Promise<IncomingTable> {
   const file = openSync(path, 'r');

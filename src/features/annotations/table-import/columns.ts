@@ -2,7 +2,7 @@ import { BadParameterError } from '../../../errors.js';
 import { quoted, type ImportColumn } from './incoming-table.js';
 import { userTargets, type ColumnTarget } from './user-columns.js';
 
-/** Columns that an export computes from the shapes of elements. A table cannot set them. */
+/** Names of the columns that an export computes from the shapes of elements. A table cannot set these columns. */
 export const computedColumns: ReadonlySet<string> = new Set(
   ['order', 'type', 'area', 'length', 'x', 'y', 'xmin', 'ymin', 'xmax', 'ymax', 'bbox', 'geometry', 'properties'].concat([
     'center_x',

@@ -30,7 +30,11 @@ function setField(element: Json, field: string, value: ImportCell): void {
   else element[field] = field === 'lineWidth' ? value : String(value);
 }
 
-/** Returns a copy of an element with the values of a row. @param removesEmpty whether an empty cell removes the element's value. */
+/**
+ * Returns an element with the values of a row. The original stays unchanged, except for the object in its member `user`.
+ *
+ * @param removesEmpty whether an empty cell removes the element's value.
+ */
 export function patchElement(
   element: AnnotationElement,
   targets: readonly ColumnTarget[],

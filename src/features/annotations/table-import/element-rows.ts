@@ -189,7 +189,7 @@ export interface ElementRowsOptions {
   /** The directory to which the file is written. */
   directory: string;
   brand: string;
-  /** Name of the annotation. If absent, it gets a default name. */
+  /** Name of the annotation. Without it, the annotation gets a default name. */
   name: string | undefined;
 }
 

@@ -26,7 +26,7 @@ export interface ImportColumn {
   name: string;
   /** `value`: numbers, texts, booleans and dates. `binary`: bytes, such as geometries. `nested`: all other types. */
   kind: 'value' | 'binary' | 'nested';
-  /** Whether all its values are numbers. */
+  /** Whether all values of the column are numbers. */
   isNumber: boolean;
 }
 
@@ -44,7 +44,7 @@ export interface IncomingTable {
   shapes: ReadonlyMap<string, { crs: unknown }>;
   /** Name of the main column of shapes. `null` if the metadata of the file names no column of shapes. */
   primary: string | null;
-  /** Reads all rows once. @param indices positions of columns. */
+  /** Reads all rows. Can be called once. @param indices the positions of the columns to read. */
   rows(indices: readonly number[]): AsyncIterable<ImportRows>;
   close(): Promise<void>;
 }
@@ -54,7 +54,7 @@ export function quoted(text: string): string {
   return JSON.stringify(text.length > maxQuotedCharacters ? `${text.slice(0, maxQuotedCharacters)}…` : text);
 }
 
-/** @throws BadParameterError for too many columns, columns of the same name, and names that are too long. */
+/** Checks columns. @throws BadParameterError for too many columns, columns of the same name, and names that are too long. */
 export function requireValidColumns(columns: readonly ImportColumn[]): void {
   if (columns.length > maxColumns)
     throw new BadParameterError(`The table has ${columns.length} columns; at most ${maxColumns} are allowed.`);
@@ -66,7 +66,7 @@ export function requireValidColumns(columns: readonly ImportColumn[]): void {
   }
 }
 
-/** @throws LargeImageError `too-large` for too many rows. */
+/** Checks a number of rows. @throws LargeImageError `too-large` for too many rows. */
 export function requireRowCount(rowCount: number): void {
   if (rowCount <= maxRows) return;
   throw new LargeImageError('too-large', `The table has more than ${maxRows} rows.`);

@@ -64,7 +64,7 @@ function withQueriedColumns(columnsByName: ColumnsByName, { columns, by, filter 
   return new ColumnsByName([...byName.values()]);
 }
 
-/** Sums up the tables of images, one annotation after the other. */
+/** Sums up the tables of all annotations of an image, one annotation after the other. */
 export class FolderSummaries {
   constructor(
     private readonly annotations: AnnotationServices,

@@ -36,7 +36,7 @@ function parquetSchema(columns: readonly TableColumn[]): SchemaElement[] {
   ];
 }
 
-/** Estimated bytes of a row without its shape, in a table with few measurements. */
+/** Estimated number of bytes of a row without its shape, in a table with few measurements. */
 const bytesPerRow = 128;
 /** Compresses with Node's zlib, because the library's own compression is written in JavaScript and takes several times as long. */
 const compressors = { GZIP: (bytes: Uint8Array): Uint8Array => gzipSync(bytes, { level: 1 }) };
@@ -63,7 +63,7 @@ export function writeRowGroup({
   const columnData: ColumnSource[] = columns
     .filter(({ name }) => !isBoxColumn(name))
     .map((column) => ({ name: column.name, data: parquetValues(block.cells(column, rows), column) }));
-  // Most shapes have none of these numbers.
+  // Most shapes have none of these numbers. If a part has only such shapes, its columns share one list of nulls.
   const hasNumbers = shapes.some(({ numbers }) => numbers !== null);
   const nulls = hasNumbers ? [] : shapes.map(() => null);
   for (const name of shapeNumbers) {

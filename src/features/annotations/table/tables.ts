@@ -34,7 +34,7 @@ export interface TableQuery {
   signal: AbortSignal;
 }
 
-/** Count, mean, standard deviation and limits of the values of a column. */
+/** Statistics of the values of a column. */
 interface ColumnSummary {
   count: number;
   mean: number | null;
@@ -46,7 +46,7 @@ interface ColumnSummary {
 
 /** Runs queries on tables, block by block in threads. */
 export class Tables {
-  /** Descriptions by the content id of the table. A table with the same id never changes. */
+  /** Descriptions by `content` of the table. Tables with the same `content` are equal. */
   readonly #descriptions = new LRUCache<string, ColumnDescription[]>({
     maxSize: maxDescriptionBytes,
     sizeCalculation: (columns) => JSON.stringify(columns).length * 2 + 64,
@@ -293,7 +293,7 @@ function limitsOf({ columns }: OpenTable['blocks'][number]['header'], source: st
 }
 
 function arrayBufferOf({ buffer }: Uint32Array | Float64Array): ArrayBuffer {
-  // Arrays from a thread have separate buffers.
+  // The cast is safe: each array from a thread has its own buffer.
   return buffer as ArrayBuffer;
 }
 

@@ -19,13 +19,13 @@ export interface UploadReference {
 /** Parses the reference of an upload. Returns `null` if the reference has no valid identifier. */
 export function parseReference(reference: string | undefined): UploadReference | null {
   if (reference === undefined || !reference.trimStart().startsWith('{')) return null;
-  let parsed: unknown;
+  let parsedReference: unknown;
   try {
-    parsed = JSON.parse(reference);
+    parsedReference = JSON.parse(reference);
   } catch {
     return null;
   }
-  const { identifier, itemId, uuid } = parsed as Record<string, unknown>;
+  const { identifier, itemId, uuid } = parsedReference as Record<string, unknown>;
   if (typeof identifier !== 'string' || identifier === '' || identifier.length > maxNameLength) return null;
   const isValidUuid = typeof uuid === 'string' && uuid !== '' && uuid.length <= maxNameLength;
   return { identifier, itemId: typeof itemId === 'string' ? itemId : null, uuid: isValidUuid ? uuid : null };
@@ -90,7 +90,7 @@ export class OverlayReferences {
   }
 }
 
-/** Whether a text has the form of an item's id. */
+/** Whether a text has the form of an item id. */
 export function isItemId(text: string): boolean {
   return itemIdPattern.test(text);
 }

@@ -12,7 +12,7 @@ export interface UploadTask {
   fileId: string;
   /** Id of the item to annotate. `null` if the reference does not name an item. */
   itemId: string | null;
-  /** Name of the batch of uploads whose identifiers the elements can use in place of item ids. */
+  /** Name of a batch of uploads. Elements can use the identifiers of this batch in place of item ids. */
   uuid: string | null;
   /** Id of the uploader. */
   userId: string | null;
@@ -115,12 +115,10 @@ export class AnnotationUploadModel {
     for await (const { task, identifiers } of iterateInSlices<WaitingDocument>(cursor)) yield { task, identifiers };
   }
 
-  /** Whether an upload is still waiting. */
   async isWaiting(ingestion: string): Promise<boolean> {
     return (await this.#waiting.exists({ _id: ingestion })) !== null;
   }
 
-  /** Removes a waiting upload. */
   async removeWaiting(ingestion: string): Promise<void> {
     await this.#waiting.deleteOne({ _id: ingestion });
   }

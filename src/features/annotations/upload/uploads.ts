@@ -43,7 +43,7 @@ export interface AnnotationUploadsOptions {
   logger: HostLogger;
 }
 
-/** The context of reading a file. */
+/** The context in which a job reads a file. */
 export interface IngestContext {
   jobId: string;
   log: (text: string) => void;
@@ -85,7 +85,7 @@ export class AnnotationUploads {
     clearInterval(this.#timer);
   }
 
-  /** Handles a finished upload. */
+  /** Handles a finished upload: starts a job if it contains annotations, or stores its identifier. */
   async handleFinished({ file: doc, caller, reference, id }: HostEventPayloads['upload.finished']): Promise<void> {
     const uploadReference = parseReference(reference);
     if (uploadReference === null) return;

@@ -69,7 +69,7 @@ export class AnnotationLists {
    * Lists the active annotations of an item that the caller may read, oldest first. One batch is in memory at a time. Ids are read first, so
    * that no cursor of the database stays open while the annotations are consumed, which may take hours.
    *
-   * @param ids only these annotations; default: all.
+   * @param ids lists only these annotations. Default: all.
    */
   async *listInItem(itemId: string, caller: Caller | null, ids?: ReadonlySet<string>): AsyncGenerator<AnnotationRecord> {
     const { model, permissions } = this.options;
@@ -88,11 +88,11 @@ export class AnnotationLists {
     const { model, permissions, records } = this.options;
     const filter = await this.access.filter(caller, 'item', 0);
     for (const batch of batches(itemIds)) {
-      const readable = new Set((await records.findItems(batch, filter)).map(({ id }) => id));
-      const missing = batch.find((id) => !readable.has(id));
-      if (missing === undefined) continue;
-      const item = await records.findItem(missing);
-      if (item === null) throw new UnknownIdError('item', missing);
+      const readableIds = new Set((await records.findItems(batch, filter)).map(({ id }) => id));
+      const unreadableId = batch.find((id) => !readableIds.has(id));
+      if (unreadableId === undefined) continue;
+      const item = await records.findItem(unreadableId);
+      if (item === null) throw new UnknownIdError('item', unreadableId);
       throw new LevelDeniedError(0, `folder ${item.folderId}`, caller?.id);
     }
     const counts = await this.countReadableByItem(itemIds, caller);

@@ -62,19 +62,19 @@ export class AnnotationMetadataSearch {
 
   async *#loadPermittedItems(ids: AsyncIterable<string>, level: 0 | 1 | 2, caller: Caller | null): AsyncGenerator<ItemRecord> {
     const filter = await this.access.filter(caller, 'item', level);
-    let pending: string[] = [];
+    let pendingIds: string[] = [];
     const readPending = async () => {
       const items: ItemRecord[] = [];
-      for (const part of batches(pending)) {
+      for (const part of batches(pendingIds)) {
         const byId = new Map((await this.records.findItems(part, filter)).map((item) => [item.id, item]));
         items.push(...part.flatMap((id) => byId.get(id) ?? []));
       }
-      pending = [];
+      pendingIds = [];
       return items;
     };
     for await (const id of ids) {
-      pending.push(id);
-      if (pending.length >= itemsPerBatch) yield* await readPending();
+      pendingIds.push(id);
+      if (pendingIds.length >= itemsPerBatch) yield* await readPending();
     }
     yield* await readPending();
   }

@@ -4,9 +4,9 @@ import type { FetchedPack, PackRecord } from '../records.js';
 
 const inflate = promisify<Buffer, ZlibOptions, Buffer>(inflateRaw);
 
-/** Texts shorter than this are not compressed. */
+/** Texts with fewer bytes than this are not compressed. */
 const minCompressedBytes = 256;
-/** Compression level. How it was chosen: docs/annotation-store.md. */
+/** Compression level. docs/annotation-store.md explains the choice. */
 const deflateLevel = 1;
 /**
  * Maximum bytes of text to decompress in one call. Each call has as much overhead as 20 KB of text, but several calls can run in the

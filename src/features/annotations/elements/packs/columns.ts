@@ -2,7 +2,7 @@
 const scales = [1, 10, 100, 1000, 10_000, 100_000];
 /** Stored in place of a scale if no scale fits, so that the column is stored as doubles. */
 const unscaled = 0;
-/** Bytes of a value that is stored as a double. */
+/** Number of bytes of a value that is stored as a double. */
 const doubleBytes = 8;
 
 function bytesPerValue(range: number): number {
@@ -121,7 +121,6 @@ export class ColumnWriter {
     writeValues(viewAt(this.#buffer, offset, bytes), doubleBytes, 0, values);
   }
 
-  /** Returns the written bytes. */
   writtenBytes(): Buffer {
     return this.#buffer.subarray(0, this.#writtenLength);
   }

@@ -3,7 +3,7 @@ import { sortInSlices } from '../../../../core/concurrency/sort-in-slices.js';
 
 /** Maximum average number of entries per part of a new index. To look up an id, one part is read. */
 const maxEntriesPerPart = 4096;
-/** Bytes of an entry: its hash and the slot of the pack in the pack index. */
+/** Number of bytes of an entry: 4 for the hash, and 2 for the slot of the pack in the pack index. */
 const entryBytes = 6;
 
 /** An index entry, packed into one number so that sorting is fast: hash × 65,536 + slot of the pack in the pack index. */

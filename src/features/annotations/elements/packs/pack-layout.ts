@@ -16,7 +16,7 @@ export interface PackLayout {
   maxSegments: number;
 }
 
-/** How these values were chosen: docs/annotation-store.md. */
+/** docs/annotation-store.md explains the choice of these values. */
 export const defaultPackLayout: PackLayout = {
   packElements: 128,
   packTextBytes: 512 * 1024,

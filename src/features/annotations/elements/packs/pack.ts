@@ -127,12 +127,12 @@ export class PackColumns {
     return parseAppearances(this.#readIdsAndAppearances().appearancesJson);
   }
 
-  /** All appearances as one JSON list, as stored; see `parseAppearances`. */
+  /** Returns all appearances as one JSON list, which `parseAppearances` parses. */
   appearancesJson(): string {
     return this.#readIdsAndAppearances().appearancesJson;
   }
 
-  /** The JSON text of each appearance. */
+  /** Returns the JSON text of each appearance. */
   appearanceTexts(): string[] {
     return (JSON.parse(this.#readIdsAndAppearances().appearancesJson) as unknown[]).map((appearance) =>
       JSON.stringify(appearance),
@@ -143,7 +143,7 @@ export class PackColumns {
     return idAt(this.ids, row);
   }
 
-  /** The box of one element. */
+  /** Returns the box of one element. */
   boxAt(row: number): BoundingBox {
     const { boxes } = this;
     return {
@@ -158,13 +158,13 @@ export class PackColumns {
     };
   }
 
-  /** The `size` of the box of one element. */
+  /** Returns the `size` of the box of one element. */
   sizeAt(row: number): number {
     const { lowx, highx, lowy, highy } = this.boxes;
     return diagonalLength((highx[row] as number) - (lowx[row] as number), (highy[row] as number) - (lowy[row] as number));
   }
 
-  /** The offset at which the text of each element begins, followed by the offset at which the last one ends. */
+  /** Returns the offset at which the text of each element begins, and then the offset at which the last text ends. */
   textOffsets(): Float64Array {
     const offsets = new Float64Array(this.count + 1);
     for (let i = 0; i < this.count; i += 1) offsets[i + 1] = (offsets[i] as number) + (this.textLengths[i] as number);
@@ -172,7 +172,7 @@ export class PackColumns {
   }
 }
 
-/** The `size` of a box, by the same rule as `boundingBox`. */
+/** Computes the `size` of a box from its width and height, by the same rule as `boundingBox`. */
 export function diagonalLength(dx: number, dy: number): number {
   const size = Math.sqrt(dx * dx + dy * dy);
   return Number.isFinite(size) ? size : Math.min(Number.MAX_VALUE, Math.hypot(dx, dy));

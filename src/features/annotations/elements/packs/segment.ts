@@ -2,9 +2,9 @@ import { forEachRange } from '../../../../core/concurrency/slices.js';
 import { ColumnReader, ColumnWriter } from './columns.js';
 import type { PackColumns } from './pack.js';
 
-/** A column of a segment: either numbers, or texts and booleans. A name with values of both kinds has two columns. */
+/** A column of a segment. It contains either numbers, or texts and booleans. A name with values of both kinds has two columns. */
 export interface SegmentColumn {
-  /** One of `baseColumnNames`, a name in `copiedColumnGetters`, `appearanceColumnName`, or the JSON pointer of a value in `user`. */
+  /** A name in `baseColumnNames` or `copiedColumnGetters`, `appearanceColumnName`, or the JSON pointer of a value in `user`. */
   name: string;
   kind: 'number' | 'text';
   /** Whether all values are booleans. */
@@ -27,7 +27,7 @@ export interface SegmentHeader {
   /** Number of elements of each pack. */
   counts: number[];
   columns: SegmentColumn[];
-  /** Whether elements had more names of measurements than a segment has columns for. */
+  /** Whether elements have measurements without a column, because a segment has too few columns for all of them. */
   isCut?: true;
 }
 

@@ -2,7 +2,7 @@ import type { AnnotationElement } from '../../../../annotation-format/schema/doc
 import type { PolylineElement } from '../../../../annotation-format/schema/polyline.js';
 import type { ElementAppearance } from '../element-store.js';
 
-/** An appearance as it is stored: the JSON text of `[type, group, fillColor, lineColor, lineWidth, closed]`. */
+/** A stored appearance: the JSON text of `[type, group, fillColor, lineColor, lineWidth, closed]`. */
 type AppearanceText = string;
 
 interface ComparedAppearance extends ElementAppearance {
@@ -25,16 +25,16 @@ export class AppearanceTable {
     // Elements of other types lack some of these fields, which are then `undefined`.
     const appearance = element as Pick<PolylineElement, 'group' | 'fillColor' | 'lineColor' | 'lineWidth' | 'closed'>;
     const { group = null, fillColor = null, lineColor = null, lineWidth = null, closed = null } = appearance;
-    for (const known of this.#comparedAppearances) {
+    for (const candidate of this.#comparedAppearances) {
       if (
-        known.group === group &&
-        known.type === element.type &&
-        known.lineColor === lineColor &&
-        known.fillColor === fillColor &&
-        known.lineWidth === lineWidth &&
-        known.closed === closed
+        candidate.group === group &&
+        candidate.type === element.type &&
+        candidate.lineColor === lineColor &&
+        candidate.fillColor === fillColor &&
+        candidate.lineWidth === lineWidth &&
+        candidate.closed === closed
       ) {
-        return known.index;
+        return candidate.index;
       }
     }
     // The group comes last, because it may be any text. The `=` before the group distinguishes a group named `null` from no group.

@@ -9,7 +9,7 @@ import { PackColumns } from '../packs/pack.js';
 import type { PackFields, RecordFinder } from '../records.js';
 import { loadPackColumns, loadJoinedColumns } from './segment-columns.js';
 
-/** A window as stored, with its pack index decoded. */
+/** A stored window with its decoded pack index. */
 export interface LoadedWindow extends PackIndex {
   id: string;
   groups: [group: string | null, count: number][];
@@ -37,7 +37,7 @@ export interface LoadedPack {
 const maxIndexPartBytes = 16 * 1024 * 1024;
 /** Memory for cached headers of table segments in bytes. */
 const maxHeaderBytes = 16 * 1024 * 1024;
-/** Memory for cached packs in bytes, enough for some screens of an annotation with a million shapes. */
+/** Memory for cached packs in bytes, enough for several screens of an annotation with a million shapes. */
 const maxPackCacheBytes = 32 * 1024 * 1024;
 /** Memory in bytes that the decoded columns take for one element, in addition to the encoded columns. */
 const decodedBytesPerElement = 160;
@@ -91,10 +91,10 @@ class LoaderCaches {
     sizeCalculation: ({ length }) => length + 64,
   });
 
-  /** Packs by id. A client that views or edits an element usually needs neighboring elements next, which are in the same packs. */
+  /** Packs by id. A client that views or edits an element often needs its neighbors next, and these are in the same pack. */
   readonly packs = new LRUCache<string, CachedPack>({ maxSize: maxPackCacheBytes, sizeCalculation: ({ bytes }) => bytes });
 
-  /** Headers of segments of tables, by the id of the part that contains each. */
+  /** Headers of table segments, by the id of the part that contains the header. */
   readonly headers = new LRUCache<string, { header: SegmentHeader; bytes: number }>({
     maxSize: maxHeaderBytes,
     sizeCalculation: ({ bytes }) => bytes,
@@ -341,7 +341,7 @@ export class ElementLoader {
 
   /** Finds the segments of a window's table that are faster to read than the packs themselves. */
   async #findSegmentsToRead({ window, packs }: PartialWindow, entriesById: ReadonlyMap<string, PackEntry>) {
-    // If few packs of the window are needed, a segment probably has few of them, so its header is not read.
+    // If fewer than half of the window's packs are needed, this is probably true of each segment too, so headers are not read.
     if (packs.length * 2 < window.packs.length) return [];
     const headers = await this.loadTableHeaders(window.tableSegments);
     return window.tableSegments.flatMap((partIds) => {

@@ -149,7 +149,7 @@ async function parseElementAt(pack: LoadedPack, row: number, signal: AbortSignal
   return parseElement(requireText(pack).subarray(offsets[row], offsets[row + 1]), signal);
 }
 
-/** Parses the text of an element as it is stored. */
+/** Parses the stored text of an element. */
 export async function parseElement(text: Buffer, signal?: AbortSignal): Promise<AnnotationElement> {
   const json = text.toString('utf8');
   // Stored elements have been checked, so the cast is safe.

@@ -23,7 +23,7 @@ import { selectSorted } from './select-sorted.js';
 /** Approximate size of a chunk in bytes. */
 const chunkBytes = 256 * 1024;
 const comma = 0x2c;
-/** Number of centroids to make together. */
+/** Number of centroids that are made together. */
 const centroidsAtOnce = 65_536;
 /** If a reader takes longer than this for a chunk, the texts of later chunks are dropped from memory. */
 const dropTextsAfterMs = 1000;
@@ -200,7 +200,8 @@ async function writeCentroids(
   packs: readonly LoadedPack[],
   appearances: readonly (PackAppearances | undefined)[],
 ): Promise<void> {
-  // For each pack: first the number of its members, then where they begin in `memberIndicesByPack`, and finally where they end.
+  // This array changes its meaning twice. First it has the number of members of each pack, then the index at which they begin in
+  // `memberIndicesByPack`, and finally the index at which they end.
   const ends = new Uint32Array(packs.length);
   for (let i = 0; i < members.length; i += 1) ends[packNumberOf(members[i] as number)]! += 1;
   let sum = 0;
@@ -211,7 +212,7 @@ async function writeCentroids(
   }
   const memberIndicesByPack = new Uint32Array(members.length);
   for (let i = 0; i < members.length; i += 1) memberIndicesByPack[ends[packNumberOf(members[i] as number)]!++] = i;
-  // The methods of a DataView take a quarter of the time of those of a buffer.
+  // The methods of a DataView take a quarter of the time of a Buffer's methods.
   const view = new DataView(records.buffer);
   let start = 0;
   for (let packNumber = 0; packNumber < ends.length; packNumber += 1) {
@@ -266,7 +267,7 @@ function writePackCentroids(
 /** The appearances of a pack, and their rows in the table `props`. */
 interface PackAppearances {
   appearances: ElementAppearance[];
-  /** The row in `props` of each appearance; -1 until an element with this appearance is sent. */
+  /** The row of each appearance in `props`. -1 until an element with this appearance is sent. */
   propRows: Int32Array;
   /** Number of appearances that have no row yet. */
   missingRowCount: number;
@@ -293,7 +294,7 @@ class KnownAppearances {
 }
 
 function findOrAddPropRow(appearance: ElementAppearance, props: CentroidPropTable): number {
-  // An element does not have the fields that are null here.
+  // Elements lack the fields that are `null` in their appearance.
   const presentFields = Object.fromEntries(Object.entries(appearance).filter(([, value]) => value !== null));
   return props.findOrAdd(presentFields as unknown as AnnotationElement);
 }

@@ -48,7 +48,7 @@ type GetSortValue = (pack: LoadedPack, columns: PackColumns, row: number) => Sor
 type GetSortNumber = (columns: PackColumns, row: number) => number;
 
 interface SortField {
-  /** `null` if {@link getValue} is used. */
+  /** Used instead of {@link getValue} if it is not `null`, because it is faster. */
   getNumber: GetSortNumber | null;
   getValue: GetSortValue;
   needsText: boolean;
@@ -83,7 +83,7 @@ async function valueAtPath(pack: LoadedPack, columns: PackColumns, row: number, 
   return value === undefined || value === null ? null : JSON.stringify(value);
 }
 
-/** Position of a type in the sort order of the database: missing values, numbers, texts, booleans. */
+/** Returns the rank of a value's type in the sort order of the database: missing values, numbers, texts, booleans. */
 function typeRank(value: SortValue): number {
   if (value === null) return 0;
   return typeof value === 'number' ? 1 : typeof value === 'string' ? 2 : 3;
@@ -133,13 +133,13 @@ async function findMatches({ loader, stored, query, signal }: SelectRequest): Pr
     return splitIntoBatches(packEntries, packsAtOnce).map((packs) => ({ window, windowIndex, packs }));
   });
   const load = async ({ window, windowIndex, packs }: (typeof packBatches)[number]) => {
-    const loaded = needsText
+    const loadedPacks = needsText
       ? await loader.loadPacks(packs, 'both', signal)
       : (await loader.loadPacksWithJoinedColumns([{ window, packs }], signal))[0]!;
-    return { windowIndex, loaded };
+    return { windowIndex, loadedPacks };
   };
-  for await (const { windowIndex, loaded } of mapAhead(packBatches, fetchesAtOnce, load)) {
-    for (const pack of loaded) {
+  for await (const { windowIndex, loadedPacks } of mapAhead(packBatches, fetchesAtOnce, load)) {
+    for (const pack of loadedPacks) {
       await addMatches(windowIndex, pack);
       if (isSliceOver()) await nextSlice(signal);
     }
@@ -292,10 +292,10 @@ async function addElementTexts(loader: ElementLoader, selection: Selection, sign
     if (isSliceOver()) await nextSlice(signal);
   }
   const load = (entries: PackEntry[]) => loader.loadPacks(entries, 'text', signal);
-  for await (const loaded of mapAhead(splitIntoBatches([...rangesByPack.keys()], packsPerFetch), fetchesAtOnce, load)) {
-    for (const pack of loaded) {
+  for await (const loadedPacks of mapAhead(splitIntoBatches([...rangesByPack.keys()], packsPerFetch), fetchesAtOnce, load)) {
+    for (const pack of loadedPacks) {
       const text = requireText(pack);
-      // Texts are copied, because a part of a pack's buffer would keep all of it in memory.
+      // Texts are copied, because a part of a pack's buffer would keep the whole buffer in memory.
       for (const { memberIndex, start, end } of rangesByPack.get(pack.entry)!)
         elementTexts[memberIndex] = Buffer.from(text.subarray(start, end));
       if (isSliceOver()) await nextSlice(signal);

@@ -13,7 +13,7 @@ import type { PackColumns } from '../packs/pack.js';
 
 /** A part of the selected elements, in the order in which they are sent. */
 export interface Selection {
-  /** Index of the window that contains all selected elements; 0 if the selection is sorted by a field. */
+  /** Index of the window that contains all selected elements. If the selection is sorted by a field, the index is 0 and has no meaning. */
   windowIndex: number;
   /** The packs that contain the elements, with texts if the request needs them. */
   packs: readonly LoadedPack[];
@@ -50,7 +50,7 @@ const maxBatchTextBytes = 32 * 1024 * 1024;
  */
 const maxEagerTextBytes = 4 * 1024 * 1024;
 
-/** Above this many members, a window whose elements are all selected is not sorted: its members are placed by their positions. */
+/** If all elements of a window with more members than this are selected, they are placed by their positions instead of sorted. */
 const maxSortedMembers = 4096;
 
 /** A request to select elements. */
@@ -130,8 +130,8 @@ async function* makeWindowBatches(
   const windowsPerLoad = 64;
   for (let start = 0; start < windows.length; start += windowsPerLoad) {
     const windowGroup = windows.slice(start, start + windowsPerLoad);
-    const loaded = await loader.loadWindows(windowGroup, signal);
-    for (const [i, window] of loaded.entries()) {
+    const loadedWindows = await loader.loadWindows(windowGroup, signal);
+    for (const [i, window] of loadedWindows.entries()) {
       const candidates = findCandidatePacks(window, conditions);
       const textBytes = candidates.reduce((sum, entry) => sum + entry.textBytes, 0);
       if (batch.windows.length > 0 && batch.textBytes + textBytes > maxBatchTextBytes) {
@@ -145,7 +145,7 @@ async function* makeWindowBatches(
   if (batch.windows.length > 0) yield batch;
 }
 
-/** Selects elements in their original order, or in its reverse. */
+/** Selects elements in their original order, or in the reverse order. */
 export async function* selectInOrder(request: SelectRequest): AsyncGenerator<Selection, void, undefined> {
   const { loader, query, budget, needsTexts, signal } = request;
   const skipped = { count: 0 };
@@ -166,8 +166,8 @@ export async function* selectInOrder(request: SelectRequest): AsyncGenerator<Sel
       return loadsTextsNow ? loader.loadPacks(entries, 'both', signal) : loader.loadPacksWithColumns(batch.windows, signal);
     };
     if (!needsTexts) return { batch, packs: await loader.loadPacksWithJoinedColumns(batch.windows, signal) };
-    const loaded = await load();
-    return { batch, packs: batch.windows.map(({ packs }) => loaded.splice(0, packs.length)) };
+    const loadedPacks = await load();
+    return { batch, packs: batch.windows.map(({ packs }) => loadedPacks.splice(0, packs.length)) };
   };
   try {
     nextBatch = fetchNext();
@@ -175,7 +175,7 @@ export async function* selectInOrder(request: SelectRequest): AsyncGenerator<Sel
       const current = await nextBatch;
       nextBatch = null;
       if (current === null || !budget.allowsMore) return;
-      // Restricted requests may need no further batch, so only unrestricted ones fetch ahead now.
+      // Restricted requests may need no further batch, so only unrestricted requests fetch the next batch now.
       if (isUnrestricted) {
         nextBatch = fetchNext();
         nextBatch.catch(() => undefined);
@@ -261,7 +261,7 @@ async function sortMatchingMembers(
   for (const [packNumber, pack] of packs.entries()) {
     const columns = requireColumns(pack);
     for (const row of matchingRows(columns, conditions)) {
-      // A key is the position in the window, then the member: 16 + 16 + 16 bits.
+      // A key has 48 bits: 16 for the position in the window, and 32 for the member (16 for the pack, 16 for the row).
       keys[count] = (columns.positions[row] as number) * membersSpan + packNumber * maxPackRows + row;
       count += 1;
     }

@@ -4,7 +4,7 @@ import { elementTooLongError, maxElementBytes, maxBytesOutsideLists } from './el
 import { invalidJsonError } from './json-text.js';
 import { ListFinder } from './list-finder.js';
 
-/** Complete elements of a list. The buffer is reused, so a consumer must copy what it needs before it requests the next event. */
+/** Consecutive elements of a list. The buffers are reused, so a consumer must copy what it needs before it requests the next event. */
 export interface ElementSlice {
   kind: 'slice';
   /** Index of the list among the lists of the body. */
@@ -19,19 +19,20 @@ export interface ElementSlice {
   ends: Uint32Array;
   /** Number of keys in each element, at all depths. */
   keyCounts: Uint32Array;
-  /** 1 if the text of an element is compact JSON in canonical form, which can be stored unchanged. */
+  /** 1 for each element whose text is compact JSON in canonical form, so that it can be stored unchanged. */
   isCanonical: Uint8Array;
 }
 
 /** An event of the scanner. */
 export type ScannerEvent =
   | ElementSlice
-  /** `entryIndex`: the entry of the body that contains this list; `null` if the body is not a list. */
+  /** `entryIndex`: index of the body's entry that contains this list. `null` if the body is not a list. */
   | { kind: 'list-start'; listIndex: number; key: string; entryIndex: number | null }
   | { kind: 'list-end'; listIndex: number };
 
-/** A slice is yielded when it has this many elements or bytes. */
+/** A slice is yielded when it has this many elements. */
 const sliceElements = 1024;
+/** A slice is yielded when it has this many bytes. */
 const sliceBytes = 512 * 1024;
 
 const [quote, comma, colon, backslash] = [0x22, 0x2c, 0x3a, 0x5c];
@@ -204,14 +205,14 @@ export class BodyScanner {
   #scanList(): boolean {
     const block = this.#block;
     const filledBytes = this.#filledBytes;
-    let at = this.#offset;
-    while (at < filledBytes) {
+    let offset = this.#offset;
+    while (offset < filledBytes) {
       if (this.#elementOffset < 0) {
-        const byte = block[at] as number;
-        at += 1;
+        const byte = block[offset] as number;
+        offset += 1;
         if (isSpace(byte)) continue;
         if (byte === closeList && !this.#isAfterComma) {
-          this.#offset = at;
+          this.#offset = offset;
           return true;
         }
         if (byte === comma || byte === closeList || byte === closeObject || byte === colon) {
@@ -219,27 +220,27 @@ export class BodyScanner {
             `unexpected ${String.fromCharCode(byte)} where element ${this.#sliceFirstIndex + this.#sliceCount} should be`,
           );
         }
-        at -= 1;
-        this.#elementOffset = at;
+        offset -= 1;
+        this.#elementOffset = offset;
         this.#depth = 0;
         this.#isInString = false;
         this.#isAfterBackslash = false;
         this.#keyCount = 0;
         this.#isCanonical = 1;
       }
-      const end = this.#scanElement(at, filledBytes);
-      at = end < 0 ? filledBytes : end;
+      const end = this.#scanElement(offset, filledBytes);
+      offset = end < 0 ? filledBytes : end;
       if (end < 0) break;
       this.#endElement(end);
-      at += 1;
+      offset += 1;
       if (block[end] === closeList) {
-        this.#offset = at;
+        this.#offset = offset;
         return true;
       }
       this.#isAfterComma = true;
       if (this.#isSliceFull()) break;
     }
-    this.#offset = at;
+    this.#offset = offset;
     return false;
   }
 
@@ -252,25 +253,25 @@ export class BodyScanner {
     const block = this.#block;
     let depth = this.#depth;
     let isInString = this.#isInString;
-    let at = from;
+    let offset = from;
     if (this.#isAfterBackslash) {
-      at += 1;
+      offset += 1;
       this.#isAfterBackslash = false;
     }
-    for (; at < filledBytes; at += 1) {
-      const byte = block[at] as number;
+    for (; offset < filledBytes; offset += 1) {
+      const byte = block[offset] as number;
       if (isInString) {
         if (byte === quote) isInString = false;
         else if (byte === backslash) {
-          at += 1;
-          if (at === filledBytes) this.#isAfterBackslash = true;
+          offset += 1;
+          if (offset === filledBytes) this.#isAfterBackslash = true;
         }
         continue;
       }
       if (isStructural[byte] === 0) continue;
       if (byte === quote) isInString = true;
       else if (byte === comma) {
-        if (depth === 0) return at;
+        if (depth === 0) return offset;
       } else if (byte === openList || byte === openObject) {
         depth += 1;
         // The list that contains the element counts as a level, too.
@@ -279,15 +280,15 @@ export class BodyScanner {
         if (depth === 0) {
           if (byte === closeObject)
             throw invalidJsonError(`unexpected } after element ${this.#sliceFirstIndex + this.#sliceCount}`);
-          return at;
+          return offset;
         }
         depth -= 1;
       } else if (byte === colon) this.#keyCount += 1;
       else if (byte === dot) {
-        if (hasOnlyZeroDecimals(block, at + 1, filledBytes)) this.#isCanonical = 0;
+        if (hasOnlyZeroDecimals(block, offset + 1, filledBytes)) this.#isCanonical = 0;
       } else if (byte === 0x65 || byte === 0x45) {
         // The `e` of an exponent follows a digit, unlike the `e` of `true` and `false`.
-        const previousByte = at === 0 ? 0 : (block[at - 1] as number);
+        const previousByte = offset === 0 ? 0 : (block[offset - 1] as number);
         if (previousByte >= zero && previousByte <= nine) this.#isCanonical = 0;
       } else if (depth > 0) this.#isCanonical = 0;
     }
@@ -302,11 +303,11 @@ function isSpace(byte: number): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
 
-/** Whether all decimals of a number, which begin at `at`, are 0, as in `12.0`. Also true if the chunk ends before another decimal. */
-function hasOnlyZeroDecimals(block: Buffer, at: number, filledBytes: number): boolean {
-  let end = at;
+/** Whether all decimals of a number, which begin at `offset`, are 0, as in `12.0`. Also true if the chunk ends before another decimal. */
+function hasOnlyZeroDecimals(block: Buffer, offset: number, filledBytes: number): boolean {
+  let end = offset;
   while (end < filledBytes && block[end] === zero) end += 1;
   if (end === filledBytes) return true;
   const byte = block[end] as number;
-  return end > at && !(byte > zero && byte <= nine);
+  return end > offset && !(byte > zero && byte <= nine);
 }

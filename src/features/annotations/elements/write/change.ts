@@ -191,7 +191,7 @@ async function writeChangedWindows(
     const windowEdit = new WindowEdit(editTools, loadedWindow!, stored);
     if (changesBySlot !== undefined) await windowEdit.changeElements(changesBySlot);
     if (receivesAppended && windowEdit.capacity > 0) {
-      // The first appended elements may go into a pack that was just written, so that pack must have been stored.
+      // The first appended elements may go into a pack that was just written, so this pack must have been stored.
       await editTools.writer.finish();
       appendedCount = Math.min(windowEdit.capacity, appendedElements.length);
       await windowEdit.append(appendedElements.slice(0, appendedCount));

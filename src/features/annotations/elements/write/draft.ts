@@ -12,7 +12,7 @@ import { diagonalLength, createRows, type PackRows } from '../packs/pack.js';
 const numbersPerBox = 6;
 const firstCapacity = 256;
 const firstTextBytes = 64 * 1024;
-/** Number of entries of an array (elements or appearances) between checks of the time. */
+/** Number of elements or appearances between checks of the time. */
 const entriesAtOnce = 1024;
 
 /** Collects the elements of a window: texts in one buffer, numbers in flat arrays. A draft is reused for later windows. */
@@ -156,7 +156,7 @@ export class WindowDraft {
         curveCellOf((this.#center(i, 0) - left) * perX),
         curveCellOf((this.#center(i, 1) - top) * perY),
       );
-      // The class, 32 bits of curve and 16 bits of position in the window: 52 bits, which a double holds exactly.
+      // A key has 52 bits, which a double holds exactly: 4 for the size class, 32 for the curve, and 16 for the position in the window.
       keys[i] = (sizeClasses - sizeClassOf(size)) * 2 ** 48 + alongCurve * 2 ** 16 + i;
       if (i % entriesAtOnce === 0 && isSliceOver()) await nextSlice();
     }

@@ -23,7 +23,7 @@ export class TaskLimit {
     this.#throwFailure();
   }
 
-  /** Waits until all tasks have ended. Does not throw. */
+  /** Waits until all tasks have ended, even if some have failed. Does not throw. */
   async settle(): Promise<void> {
     await Promise.all(this.#runningTasks);
   }

@@ -70,8 +70,8 @@ export class LineTexts {
     const [start, end] = [starts[i] as number, ends[i] as number];
     if (isCanonical[i] !== 1 || this.#encoding === null) return null;
     if (this.#nextPointsOffset < start) {
-      const next = this.#bytes.indexOf(pointsBeginning, start);
-      this.#nextPointsOffset = next < 0 ? Infinity : next;
+      const foundOffset = this.#bytes.indexOf(pointsBeginning, start);
+      this.#nextPointsOffset = foundOffset < 0 ? Infinity : foundOffset;
     }
     if (this.#nextPointsOffset >= end) return null;
     const pointsStart = this.#nextPointsOffset + pointsKeyBytes;

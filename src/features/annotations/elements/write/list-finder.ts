@@ -45,14 +45,14 @@ export class ListFinder {
    * @returns the offset after the bytes that were read, and the key of the list; `null` if there is none.
    */
   findNextList(text: Buffer, from: number, limit: number): { end: number; key: string | null } {
-    for (let at = from; at < limit; at += 1) {
-      const byte = text[at] as number;
+    for (let offset = from; offset < limit; offset += 1) {
+      const byte = text[offset] as number;
       if (this.#isInString) this.#readString(byte);
       else if (byte === quote) {
         this.#isInString = true;
         if (this.#expectsKey && this.#extraDepth === 0) this.#keyBytes = [];
       } else if (byte === openList && this.#extraDepth === 0 && listPaths.has(this.#currentPath())) {
-        return { end: at + 1, key: this.#containers.at(-1)?.key ?? '' };
+        return { end: offset + 1, key: this.#containers.at(-1)?.key ?? '' };
       } else if (byte === openList || byte === openObject) this.#open(byte === openObject);
       else if (byte === closeList || byte === closeObject) this.#close();
       else if (byte === comma && this.#extraDepth === 0) this.#startNextEntry();

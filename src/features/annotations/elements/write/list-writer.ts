@@ -19,7 +19,7 @@ import { LineText } from './line-texts.js';
 import type { LongElements } from './long-elements.js';
 import type { WindowWriter } from './window-writer.js';
 
-/** State shared by all lists of one write. */
+/** The state that all lists of one write share. */
 export interface ListContext {
   family: string;
   brand: string;
@@ -32,7 +32,7 @@ export interface ListContext {
   signal: AbortSignal | undefined;
   /** Creates the family. Called before the first record is stored. */
   createFamily: () => Promise<void>;
-  /** Tells background work that elements are being written. */
+  /** Tells background work that elements are being written, so that it waits. */
   recordActivity: () => void;
 }
 
@@ -49,11 +49,11 @@ export class DraftPool {
   /** Waits until a draft is not being stored, and returns this empty draft. */
   async takeFreeDraft(): Promise<WindowDraft> {
     if (this.#freeDrafts.length === 0) await this.#lastStore;
-    // Each draft is returned before the next one is stored.
+    // Each draft returns to the pool before the next draft is stored, so there is a free draft now.
     return this.#freeDrafts.pop() as WindowDraft;
   }
 
-  /** Starts to store a draft, once the previous one is stored. @throws the error of storing an earlier draft. */
+  /** Starts to store a draft when the previous draft is stored. @throws the error of storing an earlier draft. */
   async store(draft: WindowDraft, write: (draft: WindowDraft) => Promise<void>): Promise<void> {
     await this.#lastStore;
     const storePromise = write(draft).finally(() => {

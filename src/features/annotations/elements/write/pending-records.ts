@@ -112,10 +112,10 @@ export class PendingRecords implements RecordFinder, Pick<ElementRecords, 'inser
   async undo(keptCount = 0): Promise<void> {
     await this.#lastFlush;
     const idsByKind: Record<RecordKind, string[]> = { pack: [], window: [], part: [] };
-    const pending = { pack: this.#packs, window: this.#windows, part: this.#parts };
+    const pendingByKind = { pack: this.#packs, window: this.#windows, part: this.#parts };
     // A failed insert may have stored some of the records that are still in memory, so all are removed from the database.
     for (const { kind, id } of this.#addedRecords.splice(keptCount)) {
-      pending[kind].delete(id);
+      pendingByKind[kind].delete(id);
       idsByKind[kind].push(id);
     }
     for (const kind of ['window', 'part', 'pack'] as const) await this.records.removeDocuments(kind, idsByKind[kind]);

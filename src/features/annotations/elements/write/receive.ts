@@ -12,7 +12,7 @@ import type { FeatureElements } from './long-thread.js';
 import { BodyScanner, type ElementSlice } from './body-scanner.js';
 import { FamilyWrite, type WriteTools } from './write.js';
 
-/** A list of a body whose elements are stored as they arrive. */
+/** A list in a body. Its elements are stored as they arrive. */
 interface ReceivedList {
   key: string;
   writer: ListWriter;
@@ -78,10 +78,10 @@ async function storeLists(
       }
     }
   }
-  // The rest can have megabytes, so it is joined, decoded and parsed in separate turns of the event loop.
-  const rest = scanner.endBody();
+  // The rest of the body can have megabytes, so it is joined, decoded and parsed in separate turns of the event loop.
+  const restBytes = scanner.endBody();
   if (isSliceOver()) await nextSlice(signal);
-  const text = decodeUtf8(rest);
+  const text = decodeUtf8(restBytes);
   if (isSliceOver()) await nextSlice(signal);
   return assignLists(await parseJsonText(text, { signal }), lists);
 }
@@ -253,7 +253,7 @@ function assignLists(value: unknown, lists: readonly ReceivedList[]): ReceivedBo
       assignList(entry.annotation, 'elements');
     }
   }
-  // If a key is repeated, the second list hides the first.
+  // If a key is repeated in an object, its second list hides the first.
   const hiddenList = lists.find((_, listIndex) => !assignedLists.has(listIndex));
   if (hiddenList !== undefined)
     throw new BadParameterError(`The key "${hiddenList.key}" is repeated in one object of the request body.`);

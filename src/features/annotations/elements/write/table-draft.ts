@@ -91,7 +91,7 @@ class TextColumnCells extends ColumnCells {
   }
 }
 
-/** A JSON pointer into `user`, the values that elements have there, and the pointers below it. */
+/** The values of elements at a JSON pointer into `user`, and the nodes below this pointer. */
 interface UserNode {
   pointer: string;
   numbers: ColumnCells | null;
@@ -118,7 +118,7 @@ export class TableDraft {
     TextColumnCells
   >;
   readonly #userRoot = newUserNode('');
-  /** The nodes that become columns, because elements have values there. */
+  /** The nodes at which elements have values. Each becomes one or two columns. */
   readonly #nodesWithValues: UserNode[] = [];
   #nodeCount = 0;
   #isCut = false;

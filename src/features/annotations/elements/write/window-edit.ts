@@ -65,7 +65,7 @@ export class WindowEdit {
     else this.#groups.set(group, count);
   }
 
-  /** Changes existing elements. @param changes by slot of the pack, then by row in the pack. */
+  /** Changes existing elements. @param changes the changes by slot of the pack, then by row in the pack. */
   async changeElements(changes: ReadonlyMap<number, ReadonlyMap<number, ElementChange>>): Promise<void> {
     const slots = [...changes.keys()];
     for (let start = 0; start < slots.length; start += packsPerFetch) {
@@ -200,7 +200,7 @@ export class WindowEdit {
     const { loader, writer } = this.tools;
     if (idIndexParts.length === 0) {
       if (this.#packs.length <= maxPacksWithoutIndex) return [];
-      // Some of the packs are new, and must be stored before they can be loaded.
+      // New packs must be stored before they can be loaded.
       await writer.finish();
       return writer.writeIdIndex(await this.#makeAllEntries());
     }

@@ -137,7 +137,6 @@ export class WindowWriter {
     return columns;
   }
 
-  /** Stores the record of a window. */
   async writeWindow(window: Omit<WindowRecord, 'family'>): Promise<void> {
     await this.#windowInserter.add({ ...window, family: this.family });
   }

@@ -57,7 +57,7 @@ export class FamilyWrite {
     };
   }
 
-  /** Begins a write. @param fill writes lists of elements and returns the value to publish. */
+  /** Begins a write. @param fill writes lists of elements and returns the value of the write. */
   static begin<Value>(
     tools: WriteTools,
     signal: AbortSignal | undefined,
@@ -77,7 +77,6 @@ export class FamilyWrite {
     });
   }
 
-  /** Starts a list of elements. */
   startList(): ListWriter {
     return new ListWriter(this.#context);
   }

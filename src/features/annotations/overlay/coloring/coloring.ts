@@ -24,12 +24,12 @@ import { finestOverviewLevel, type Extent, type Overview } from './overviews.js'
 /** The properties of the image and of the requested style that a coloring needs. */
 export interface ColoringView extends GroupStyle {
   extent: Extent;
-  /** Level of densities with the scale of the lowest resolution of the image. */
+  /** Level of densities whose cells are as large as the pixels of the image's lowest resolution. */
   coarsestLevel: number;
   groups: GroupFilter;
 }
 
-/** The colors of a coloring, for a legend. */
+/** The colors of a coloring and their meaning. */
 export interface ColoringLegend {
   /** Number of elements that are shown. */
   count: number;
@@ -41,7 +41,7 @@ export interface ColoringLegend {
   categories: { value: Cell; color: string; count: number }[] | null;
 }
 
-/** A cell of a heat map is 4 × 4 pixels, so its level is this much above the level of the pixels. */
+/** Difference between the level of a heat map's cells, which are 4 × 4 pixels large, and the level of pixels. */
 const heatLevelOffset = 2;
 
 /** Minimum range of a heat map, in shapes per million pixels. */
@@ -125,7 +125,7 @@ export class Coloring {
     return { table: this.#table, filter, signal };
   }
 
-  /** @throws BadParameterError if the column has too many categories in the whole annotation. */
+  /** Checks the number of categories. @throws BadParameterError if the column has too many categories in the whole annotation. */
   async requireFewCategories(signal: AbortSignal): Promise<void> {
     if (this.#column !== null && this.#scale === null)
       await this.colorings.countCategories(this.#tableQuery(signal, null), this.#column);

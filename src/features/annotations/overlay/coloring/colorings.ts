@@ -17,8 +17,10 @@ import { Overviews } from './overviews.js';
 
 /** Memory in bytes for the values of windows. */
 const maxValueBytes = 64 * 1024 * 1024;
-/** Maximum numbers of open tables and of lists of categories in memory. */
-const [maxTables, maxLists] = [16, 100];
+/** Maximum number of open tables in memory. */
+const maxTables = 16;
+/** Maximum number of lists of categories in memory. */
+const maxCategoryLists = 100;
 
 /** Options of {@link Colorings}. */
 interface ColoringsOptions extends TableOffers {
@@ -35,7 +37,7 @@ export class Colorings {
     maxSize: maxValueBytes,
     sizeCalculation: ({ values, texts }) => values.byteLength + texts.length * 64 + 256,
   });
-  readonly #categories = new LRUCache<string, Map<Cell, number>>(limitEntries(maxLists));
+  readonly #categories = new LRUCache<string, Map<Cell, number>>(limitEntries(maxCategoryLists));
   readonly #sharedLoads = new SharedWork<WindowValues>();
 
   constructor(readonly options: ColoringsOptions) {

@@ -30,8 +30,9 @@ export interface Extent {
   sizeY: number;
 }
 
-/** Elements to add up, and the key of their sums. */
+/** Elements to add up. */
 interface OverviewRequest extends GroupStyle {
+  /** Identifies the overview in the cache. */
   key: string;
   stored: StoredElements;
   extent: Extent;

@@ -107,7 +107,7 @@ export function paintRgba(drawing: PictureDrawing): Uint8Array<ArrayBuffer> {
   return toRgba(drawing.view, paint(drawing));
 }
 
-/** Makes a vector tile of elements, in their order, and of densities. */
+/** Makes a vector tile of elements and densities. */
 export function makeVectorTile(drawing: VectorDrawing): Uint8Array {
   const { view, mode, groups, groupColors, densities, sums } = drawing;
   const tile = new VectorTile(view);

@@ -126,7 +126,7 @@ function drawGaussians(
 ): void {
   const { left, top, scale, width, height } = canvas.view;
   const radiusPixels = Math.min(maxRadius, Math.max(1, scaleWithZoom ? radius / scale : radius));
-  // Three moving averages approximate a Gaussian. With this width its standard deviation is half the radius.
+  // Three moving averages approximate a Gaussian. With this reach, its standard deviation is half the radius.
   const sigma = radiusPixels / 2;
   const reach = Math.max(0, Math.round((Math.sqrt(4 * sigma * sigma + 1) - 1) / 2));
   // Values up to this distance outside the tile influence its pixels. They are included, so that neighboring tiles fit together.

@@ -104,7 +104,7 @@ export function addSums({ packs, kind, mode, groupColors, groups }: SumsInput, g
   }
 }
 
-/** Adds up elements in a rectangle of fine cells. @returns the sums in cells of a coarser level. */
+/** Adds up elements in a rectangle of fine cells. @returns the sums of `cells`, which are of the same level or a coarser level. */
 export function countSums({ input, fine, cells }: { input: SumsInput; fine: CellWindow; cells: CellWindow }): CellSums {
   const grid = newSums(fine);
   addSums(input, [grid]);
