@@ -49,7 +49,7 @@ export function withFirstChunk<Chunk extends { length: number }>(chunks: AsyncIt
   return withFirstBytes(chunks, 0, (work) => work());
 }
 
-/** The queue in which a read of elements waits, and the caller who reads them. */
+/** The queue in which a read of elements waits, and the caller who reads the elements. */
 export interface ReadingQueue {
   queue: WorkQueue;
   caller: Caller | null;

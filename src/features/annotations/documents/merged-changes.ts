@@ -35,6 +35,7 @@ interface AdmittedChange {
   admittedAt: number;
 }
 
+/** A waiting change, and the functions that settle its promise. */
 interface WaitingChange extends AdmittedChange {
   resolve: (step: VersionStep) => void;
   reject: (error: unknown) => void;
@@ -194,12 +195,12 @@ export class MergedChanges {
     const { model, store } = this.options;
     const outcomes: Outcome[] = [];
     let lastVersion = current;
-    let keepingFormer: Promise<void> | undefined;
+    let keepFormerPromise: Promise<void> | undefined;
     const write = await store.edit(async (editing) => {
       const ids = changes.flatMap(({ change }) => change.elementIds ?? []);
-      const firstVersion = model.reserveVersions(changes.length);
+      const firstVersionPromise = model.reserveVersions(changes.length);
       // If this fails, the error is thrown below, where the number is awaited. Until then, it must not count as unhandled.
-      firstVersion.catch(() => undefined);
+      firstVersionPromise.catch(() => undefined);
       await editing.preload(current.elements, ids);
       for (const [i, { request, change }] of changes.entries()) {
         // Elements of another family need a separate write.
@@ -213,13 +214,19 @@ export class MergedChanges {
           outcomes.push({ error });
           continue;
         }
-        if (keepingFormer === undefined) {
-          keepingFormer = this.versionWriter.keepFormer(current);
+        if (keepFormerPromise === undefined) {
+          keepFormerPromise = this.versionWriter.keepFormer(current);
           // If this fails, the error is thrown in `commit` below, unless something else fails first.
-          keepingFormer.catch(() => undefined);
+          keepFormerPromise.catch(() => undefined);
         }
         const updatedId = request.caller?.id ?? null;
-        const newVersion = { ...lastVersion, ...newContent, updated: new Date(), updatedId, version: (await firstVersion) + i };
+        const newVersion = {
+          ...lastVersion,
+          ...newContent,
+          updated: new Date(),
+          updatedId,
+          version: (await firstVersionPromise) + i,
+        };
         outcomes.push({ step: { formerVersion: lastVersion, newVersion } });
         lastVersion = newVersion;
       }
@@ -230,10 +237,10 @@ export class MergedChanges {
     }
     const steps = outcomes.flatMap((outcome) => ('step' in outcome ? [outcome.step] : []));
     const writtenVersion = await write.commit(async () => {
-      await keepingFormer;
-      const replaced = await this.versionWriter.replace(current, lastVersion);
+      await keepFormerPromise;
+      const newCurrent = await this.versionWriter.replace(current, lastVersion);
       await this.versionWriter.keepIntermediate(steps.slice(0, -1).map(({ newVersion }) => newVersion));
-      return replaced;
+      return newCurrent;
     });
     this.#latestVersions.set(current.id, writtenVersion);
     const { access, public: isPublic, publicFlags, accessStamp } = writtenVersion;

@@ -120,9 +120,7 @@ export interface ReceivedBody {
    * FeatureCollection. `null` if the object had no such list. For an empty list, the count is 0.
    */
   elementsOf: (body: unknown) => StoredElements | null;
-  /**
-   * The unchecked `properties.annotation` (name, description and so on) of the first feature of a FeatureCollection in `value`.
-   */
+  /** The unchecked `properties.annotation` (name, description and so on) of the first feature of a FeatureCollection in `value`. */
   annotationOf: (collection: unknown) => Record<string, unknown> | null;
   /** Number of features without a shape in a FeatureCollection in `value`. */
   skippedCountOf: (collection: unknown) => number;
@@ -157,9 +155,7 @@ export interface ChangedElements {
 
 /** Result of {@link ElementStore.read}, which resolves when the first chunk has been made. */
 export interface ElementReading {
-  /**
-   * Compact JSON texts of the elements in UTF-8, joined by commas, without brackets. The chunks can be read once, at any pace.
-   */
+  /** Compact JSON texts of the elements in UTF-8, joined by commas, without brackets. The chunks can be read once, at any pace. */
   chunks: AsyncIterable<Buffer>;
   /** Counts the elements sent so far. The counts are final when `chunks` has ended. */
   budget: ElementBudget;

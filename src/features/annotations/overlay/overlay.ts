@@ -44,7 +44,7 @@ export interface OverlayStyle {
 const noGroupColors: GroupColors = new Map();
 
 /** Finds the indices of the windows whose elements a picture may show. */
-export function windowsIn(stored: StoredElements, view: View): number[] {
+export function windowIndicesIn(stored: StoredElements, view: View): number[] {
   return [...stored.windows.keys()].filter((windowIndex) => overlapsView(stored.windows[windowIndex]!.box, view));
 }
 

@@ -12,7 +12,7 @@ import type { Caller } from '../../../host.js';
 import type { HostRecords } from '../../../core/host/host-records.js';
 import { checkTile, levelScale, type PyramidShape } from '../../../tilesource/geometry.js';
 import { rendering } from '../../../tilesource/requests.js';
-import { windowsIn, type AnnotationOverlay, type OverlayStyle } from './overlay.js';
+import { windowIndicesIn, type AnnotationOverlay, type OverlayStyle } from './overlay.js';
 import type { Coloring, ColoringLegend, ColoringView } from './coloring/coloring.js';
 import { needsColoring, requestedGroupColors, type ColoringRequest } from './coloring/coloring-request.js';
 import type { Colorings } from './coloring/colorings.js';
@@ -145,7 +145,7 @@ export class AnnotationTiles {
       const coloringView = { ...coloringViewOf(shape), mode: style.mode, groupColors, groups: style.groups };
       const openedColoring = await this.options.colorings.open(elements, coloring, coloringView, signal);
       if (openedColoring.groupColors !== null) return { ...style, mode: 'group', groupColors: openedColoring.groupColors };
-      await openedColoring.prepare(Math.round(Math.log2(scale)), windowsIn(elements, view), signal);
+      await openedColoring.prepare(Math.round(Math.log2(scale)), windowIndicesIn(elements, view), signal);
       return { ...style, coloring: openedColoring };
     };
     const draw = async (preparedStyle: OverlayStyle, signal: AbortSignal): Promise<CachedTile> => {

@@ -16,7 +16,7 @@ import {
   type ColumnDescription,
 } from './statistics.js';
 import type { TableFunctions } from './table-thread.js';
-import { addValues, noValues, type WindowValues } from './values.js';
+import { addValues, emptyWindowValues, type WindowValues } from './values.js';
 
 /** Number of blocks of a request that are processed at the same time. */
 const blocksAtOnce = 2;
@@ -178,7 +178,7 @@ export class Tables {
       if (windowValues === null) windowValues = part;
       else addValues(windowValues, part);
     }
-    return windowValues ?? noValues();
+    return windowValues ?? emptyWindowValues();
   }
 
   /**

@@ -20,7 +20,7 @@ export interface WindowValues {
 }
 
 /** Makes the values of a window in which no element matches. */
-export function noValues(): WindowValues {
+export function emptyWindowValues(): WindowValues {
   return { values: new Float32Array(windowPositions).fill(notMatching), texts: [] };
 }
 
@@ -32,7 +32,7 @@ export function values({
   subtrahend,
 }: FilteredBlock & { column: TableColumn | null; subtrahend: number }): WindowValues {
   const block = new Block(input);
-  const windowValues = noValues();
+  const windowValues = emptyWindowValues();
   const rows = block.selectRows(filter);
   const orders = block.numbers('order');
   const firstOrder = input.windowIndex * windowPositions;
