@@ -1,6 +1,6 @@
 import { requestList, request } from '../api.js';
 import { askToRemove, removeDocument } from '../browse/dialog-parts.js';
-import { findNamed } from '../browse/person-search.js';
+import { findByName } from '../browse/person-search.js';
 import { readPage } from '../browse/paging.js';
 import { actions, button, debounced, fill, h, linkButton } from '../dom.js';
 import { showFormDialog } from '../forms.js';
@@ -30,7 +30,7 @@ export async function peopleSection({ signal, route }: Parameters<SectionBuilder
     const { entries, total } =
       words === ''
         ? await requestList('user', { query: { ...page.query, sort: 'lastName' }, signal })
-        : { entries: (await findNamed(words, ['user'])).user, total: 0 };
+        : { entries: (await findByName(words, ['user'])).user, total: 0 };
     if (searchInput.value.trim() !== words) return;
     const columns = [commonTexts.name, commonTexts.login, commonTexts.email, adminTexts.state, commonTexts.edit];
     fill(userList, table(columns, entries.map(userRow), adminTexts.people), words === '' && page.createLinks(total));

@@ -159,7 +159,7 @@ export class ImageAnnotations {
       container,
       annotationOf: (id) => this.#stageAnnotations.get(id),
       currentView: stage.visibleBox,
-      drawnOutline: () => this.#outline(),
+      drawnOutline: () => this.#drawnOutline(),
       goTo: ({ x, y }) => stage.goTo({ ...stage.animatedPosition(), x, y }),
       onMarksChange: () => this.#layer.redrawLive(),
       onCreated: () => this.#panel.reload(),
@@ -248,7 +248,7 @@ export class ImageAnnotations {
   }
 
   /** The outline of the area that was measured last, or of the selected area, in image pixels. */
-  #outline(): Point[] | null {
+  #drawnOutline(): Point[] | null {
     const { tools, editedAnnotation } = this.#toolbox;
     const areaShape = tools.measuredOutline?.closed ? tools.measuredOutline : editedAnnotation.toolContext.selectedShape();
     const polygon = areaShape && isArea(areaShape) ? polygonOf(areaShape) : null;

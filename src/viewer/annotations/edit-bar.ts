@@ -1,5 +1,5 @@
 import { actions, button, h } from '../dom.js';
-import { whyAtRisk, type Edits } from './edits.js';
+import { reasonNotStored, type Edits } from './edits.js';
 import { commonTexts } from '../texts.js';
 import { annotationTexts } from '../annotation-texts.js';
 
@@ -18,7 +18,7 @@ export function editBar(
 
   function show() {
     const count = edits.changedElementCount;
-    const reason = whyAtRisk(edits);
+    const reason = reasonNotStored(edits);
     const risk = reason === null ? '' : ` ${annotationTexts.notKept(reason)}`;
     status.textContent = count === 0 ? annotationTexts.allSaved : `${annotationTexts.unsaved(count)}${risk}`;
     undo.disabled = isSaving() || !edits.canUndo;

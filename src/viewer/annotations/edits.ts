@@ -1,5 +1,5 @@
 import { userKeyPrefix } from '../page-store.js';
-import { storeEdits, reasonNotKept, offerStoredEdits, type StoredEdits } from './stored-edits.js';
+import { storeEdits, lastStorageFailure, offerStoredEdits, type StoredEdits } from './stored-edits.js';
 import { loadElement, sendChanges } from './annotation-requests.js';
 import { lastUser } from '../session.js';
 import { newId, type AnnotationRecord, type Edit, type Element } from './annotation-model.js';
@@ -340,8 +340,8 @@ export async function resumeEdits(): Promise<{ itemId: string | null; count: num
 }
 
 /** Why the browser does not store the unsaved changes of an annotation; `null` if the browser stores them, or has not tried yet. */
-export function whyAtRisk(edits: Edits) {
-  return edits.isAtRisk ? reasonNotKept() : null;
+export function reasonNotStored(edits: Edits) {
+  return edits.isAtRisk ? lastStorageFailure() : null;
 }
 
 /** Number of unsaved changes that the user has made, in all annotations. */

@@ -21,7 +21,7 @@ const rememberFailure = (error: unknown) => {
 };
 
 /** Why the browser did not store the last changes, for example because its storage is full or forbidden; `null` if it stored them. */
-export function reasonNotKept() {
+export function lastStorageFailure() {
   return lastFailure;
 }
 

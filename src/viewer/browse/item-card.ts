@@ -6,7 +6,7 @@ import { routeHash } from '../router.js';
 import { browseTexts } from '../texts.js';
 import { tagsOf } from './item-columns.js';
 import type { ListAddress } from './list-order.js';
-import { stateOf } from './item-state.js';
+import { reviewStateText } from './item-state.js';
 import { imageState, itemVersion, type Item } from './browse-model.js';
 
 /** Longest side of a thumbnail in the list, in pixels: cards are about 220 pixels wide, and dense screens have twice as many pixels. */
@@ -26,7 +26,7 @@ export function itemCard(
   const details =
     state === 'soon'
       ? browseTexts.preparingShort
-      : [formatBytes(item.size ?? 0), stateOf(item), ...tagsOf(item)].filter(Boolean).join(' · ');
+      : [formatBytes(item.size ?? 0), reviewStateText(item), ...tagsOf(item)].filter(Boolean).join(' · ');
   const noteElement = reason ? refusalNote(reason) : h('span.card-note.clip.quiet-text.small', { title: note }, note ?? details);
   const onRefused = (newReason: string) => noteElement.replaceWith(refusalNote(newReason));
   const picture = itemPicture(item, onRefused);

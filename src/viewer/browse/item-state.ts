@@ -10,8 +10,8 @@ import { idsByType, type Item } from './browse-model.js';
 /** In the filter of a folder, this prefix and a state find the items in that state. */
 const filterPrefix = 'reviewState:';
 
-/** The state of an item in words; `null` if the item has no state. */
-export function stateOf({ meta }: Pick<Item, 'meta'>): string | null {
+/** The review state of an item in words; `null` if the item has no review state. */
+export function reviewStateText({ meta }: Pick<Item, 'meta'>): string | null {
   const state = meta?.reviewState;
   return typeof state === 'string' ? (stateTexts.states[state] ?? state) : null;
 }
@@ -22,16 +22,16 @@ async function sendState(resources: Record<string, string[]>, state: string) {
 
 const stateChoices = () => ({ '': stateTexts.none, ...stateTexts.states });
 
-/** The state of an item with the user and the time; `null` if the item has no state and the user may not set it. */
+/** The review state of an item, with the user who has set it and the time; `null` if the item has no state and the user may not set it. */
 export function statePanel(item: Item, editing: { mayWrite: boolean; onSaved: () => Promise<unknown> } | null) {
   const { reviewState = '', reviewStateBy: by, reviewStateAt: at } = item.meta ?? {};
-  const stateText = stateOf(item);
+  const reviewText = reviewStateText(item);
   const mayWrite = editing?.mayWrite ?? false;
-  if (!mayWrite && stateText === null) return null;
+  if (!mayWrite && reviewText === null) return null;
   const notice = createNotice();
-  const since = typeof by === 'string' && typeof at === 'string' && stateText !== null && stateTexts.since(by, formatDate(at));
+  const since = typeof by === 'string' && typeof at === 'string' && reviewText !== null && stateTexts.since(by, formatDate(at));
   const note = since && h('p.quiet-text', since);
-  if (!mayWrite) return h('div.stack.column', h('p', stateText), note);
+  if (!mayWrite) return h('div.stack.column', h('p', reviewText), note);
   const select = choice(stateChoices(), String(reviewState as string), { 'aria-label': stateTexts.state });
   select.addEventListener('change', () => void save().catch(notice.showError));
   return h('div.stack.column', select, note, notice.element);
@@ -67,7 +67,7 @@ export function showStateDialog(entries: ListEntry[], onSaved: () => Promise<voi
 export function stateFilter({ items, find, onFind }: { items: Item[]; find: string; onFind: (find: string) => void }) {
   const words = find.split(/\s+/).filter((word) => word !== '');
   const currentState = words.find((word) => word.startsWith(filterPrefix))?.slice(filterPrefix.length) ?? '';
-  if (currentState === '' && items.every((item) => stateOf(item) === null)) return null;
+  if (currentState === '' && items.every((item) => reviewStateText(item) === null)) return null;
   const select = choice({ '': stateTexts.any, ...stateTexts.states }, currentState, { 'aria-label': stateTexts.filter });
   select.addEventListener('change', () => {
     const otherWords = words.filter((word) => !word.startsWith(filterPrefix));

@@ -22,7 +22,7 @@ async function searchDocuments(query: Query, signal?: AbortSignal) {
 }
 
 /** Finds users and groups whose names begin with the words. The first letter may be upper or lower case. */
-export async function findNamed(words: string, types: ('user' | 'group')[]) {
+export async function findByName(words: string, types: ('user' | 'group')[]) {
   const query = { mode: 'prefix', types: JSON.stringify(types), limit: maxResults };
   const spellings = new Set([words, words.toLowerCase(), words.charAt(0).toUpperCase() + words.slice(1)]);
   const answers = await Promise.all([...spellings].map((q) => searchDocuments({ ...query, q })));
@@ -33,7 +33,7 @@ export async function findNamed(words: string, types: ('user' | 'group')[]) {
 }
 
 async function findPeople(words: string, types: ('user' | 'group')[]): Promise<PersonOrGroup[]> {
-  const { user, group } = await findNamed(words, types);
+  const { user, group } = await findByName(words, types);
   return [
     ...user.map((match) => ({ kind: 'users' as const, id: match._id, login: match.login, name: nameOf(match) })),
     ...group.map(({ _id, name }) => ({ kind: 'groups' as const, id: _id, name })),

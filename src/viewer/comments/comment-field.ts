@@ -1,6 +1,6 @@
 import { announce, debounced, fill, h, icon, trackNewest } from '../dom.js';
 import { field } from '../forms.js';
-import { findNamed } from '../browse/person-search.js';
+import { findByName } from '../browse/person-search.js';
 import { commentTexts as texts } from '../comment-texts.js';
 import { nameOf } from '../session.js';
 
@@ -30,7 +30,7 @@ export function commentField(label: string, value = '') {
     const isNewest = trackSearch();
     const loginStart = typedLoginStart();
     // A server that has its own users may not have this route; then nobody is suggested.
-    const { user } = loginStart === null ? { user: [] } : await findNamed(loginStart, ['user']).catch(() => ({ user: [] }));
+    const { user } = loginStart === null ? { user: [] } : await findByName(loginStart, ['user']).catch(() => ({ user: [] }));
     if (!isNewest() || typedLoginStart() !== loginStart) return;
     suggestions.hidden = user.length === 0;
     fill(suggestions, ...user.map((person) => h('li', suggestionButton(person))));

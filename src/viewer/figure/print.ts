@@ -13,16 +13,16 @@ interface PrintSource {
   takeSnapshot: () => HTMLCanvasElement;
 }
 
-/** Lets the browser print the view of an image and its facts instead of the page. @param options `getCompared` returns the second image, if two images are compared */
+/** Lets the browser print the view of an image and its facts instead of the page. @param options `getSecondImage` returns the second image, if two images are compared */
 export function setUpPrinting(options: {
   main: HTMLElement;
   /** the current name of the image */
   currentTitle: () => string;
   image: PrintSource;
-  getCompared?: () => PrintSource | null;
+  getSecondImage?: () => PrintSource | null;
   signal: AbortSignal;
 }) {
-  const { main, currentTitle, image, getCompared = () => null, signal } = options;
+  const { main, currentTitle, image, getSecondImage = () => null, signal } = options;
   const sheet = h('section.print-sheet.column', { 'aria-hidden': 'true' });
   main.append(sheet);
   addEventListener('beforeprint', showSheet, { signal });
@@ -38,7 +38,7 @@ export function setUpPrinting(options: {
 
   /** Browsers print immediately after this event, so there is no time to load anything: the picture is a copy of the screen. */
   function showSheet() {
-    const second = getCompared();
+    const second = getSecondImage();
     const images = second ? [image, second] : [image];
     const address = factList([
       [printTexts.printed, formatDate(new Date().toISOString())],

@@ -30,8 +30,8 @@ export function offerComparison(options: {
   const compareButton = responsiveButton('compare', compareTexts.compare, () => (second ? closeSecond() : chooseSecond()));
   const lockButton = button('', toggleLock, { icon: 'lock', name: compareTexts.lock, isPressed: true });
   first.image.stage.onRest(onViewChange);
-  first.image.setCompared(() => second?.image.figure ?? null);
-  return { button: compareButton, update, addressParameters, getSecond: () => second?.image ?? null };
+  first.image.setComparedFigureGetter(() => second?.image.figure ?? null);
+  return { button: compareButton, update, addressParameters, getSecondImage: () => second?.image ?? null };
 
   /** The parameters of the second image in the address. */
   function addressParameters(): Record<string, string | null> {

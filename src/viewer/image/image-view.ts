@@ -108,8 +108,8 @@ export class ImageView {
     return snapshotOf(this.figure, this.parts.drawingElement);
   }
 
-  /** Sets the function that returns the second image next to this one, so that figures can show both images. */
-  setCompared(getComparedFigure: () => FigureSource | null) {
+  /** Sets the function that returns the image next to this one, so that figures can show both images. */
+  setComparedFigureGetter(getComparedFigure: () => FigureSource | null) {
     this.#getComparedFigure = getComparedFigure;
   }
 
@@ -155,7 +155,7 @@ export class ImageView {
       element: drawingElement,
       itemId: item._id,
       metadata,
-      currentFrame: () => state.firstFrame,
+      currentFrame: () => state.firstVisibleFrame,
       sampleSources: () => state.sampleSources,
       currentProjection: () => state.projection,
       signal,
@@ -232,7 +232,7 @@ export class ImageView {
       openId: query.get('comment'),
       hasPosition: query.has('at'),
       mayManage,
-      currentFrame: () => ((metadata.frames?.length ?? 1) > 1 ? state.firstFrame : null),
+      currentFrame: () => ((metadata.frames?.length ?? 1) > 1 ? state.firstVisibleFrame : null),
       showFrame: (nextFrame) => {
         this.#frameControls?.set(nextFrame, state.projection);
         void this.#showFrame(nextFrame, []);

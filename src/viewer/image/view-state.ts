@@ -71,7 +71,7 @@ export class ViewState {
   }
 
   /** The frame of the first visible channel. */
-  get firstFrame() {
+  get firstVisibleFrame() {
     const first = this.channels.find(({ isVisible }) => isVisible);
     return first ? this.frameOf(first) : this.frame;
   }

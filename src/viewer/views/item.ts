@@ -141,7 +141,7 @@ async function showImage(
   const neighborQuery = () => ({ ...viewQuery, hide: null, coloring: null, comment: null });
   buttons.before(neighborLinks({ id: item._id, listAddress, viewQuery: neighborQuery, signal }));
   comparison.update(route.query);
-  setUpPrinting({ main, currentTitle: () => item.name, image, getCompared: comparison.getSecond, signal });
+  setUpPrinting({ main, currentTitle: () => item.name, image, getSecondImage: comparison.getSecondImage, signal });
   return {
     get title() {
       return item.name;

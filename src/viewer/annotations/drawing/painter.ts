@@ -11,8 +11,8 @@ export const defaultLineWidth = 2;
 const roundJoinAbove = 2;
 /** Radius of points, in CSS pixels. */
 export const pointRadius = 5;
-/** Radius of the mark of a shape that is not drawn, in CSS pixels. */
-const spotRadius = 7;
+/** Radius of the mark at the position of a shape that is not drawn, in CSS pixels. */
+const positionMarkRadius = 7;
 /** Side of a handle, in CSS pixels. */
 const handleSize = 9;
 /** Length of an arrowhead, in CSS pixels. */
@@ -203,19 +203,19 @@ export class Painter {
     this.#stroke(lineColor, lineWidth);
   }
 
-  /** Marks shapes as selected together. */
-  markTogether(elements: readonly Element[], accent: string) {
+  /** Marks selected shapes, without handles. */
+  markSelected(elements: readonly Element[], accent: string) {
     for (const element of elements) if (this.isInView(element)) this.markCurrent(element, { accent, showsHandles: false });
   }
 
   /** Marks the position of a shape that is not drawn here, in pixels of the image. */
-  markSpot({ x, y }: Point, accent: string) {
+  markPosition({ x, y }: Point, accent: string) {
     const { left, top, right, bottom } = this.visibleBox;
     if (x < left || x > right || y < top || y > bottom) return;
     const scale = this.#scale;
     this.#useImageCoordinates();
     this.context.beginPath();
-    this.context.arc(x, y, spotRadius / scale, 0, 2 * Math.PI);
+    this.context.arc(x, y, positionMarkRadius / scale, 0, 2 * Math.PI);
     this.#strokeMark(accent);
   }
 

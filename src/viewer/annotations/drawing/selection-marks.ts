@@ -13,7 +13,7 @@ export const selectionColor = '#5b3fd6';
  * @returns `isAnyPainted`: whether anything was painted; `measuredShape`: the shape whose measurements are shown
  */
 export function paintMarks(painter: Painter, tools: Tools, selection: readonly Element[] | null) {
-  const { transientOutline: outline, isBrush, liveShapes, tool, nextVertex, brushCenter } = tools;
+  const { transientOutline: outline, isBrushOrEraser, liveShapes, tool, nextVertex, brushCenter } = tools;
   const selectedShapes = selection ?? [];
   const draft = selection ? tools.draft : null;
   const [onlyShape = null] = selectedShapes.length === 1 ? selectedShapes : [];
@@ -21,15 +21,15 @@ export function paintMarks(painter: Painter, tools: Tools, selection: readonly E
   const shownShape = nextVertex && shape?.points && shape !== onlyShape ? withNextVertex(shape, nextVertex) : shape;
   const isLive = ({ id }: Element) => liveShapes.some((liveShape) => liveShape.id === id);
   const otherSelectedShapes = selectedShapes.filter((selectedShape) => selectedShape !== shape && !isLive(selectedShape));
-  painter.markTogether(otherSelectedShapes, selectionColor);
-  if (shownShape && !(isBrush && isLive(shownShape))) {
+  painter.markSelected(otherSelectedShapes, selectionColor);
+  if (shownShape && !(isBrushOrEraser && isLive(shownShape))) {
     const hasHandles = outline ? outline.points !== undefined : tool === 'select' || draft?.points !== undefined;
     painter.markCurrent(shownShape, { accent: selectionColor, showsHandles: hasHandles && !isLocked(shownShape) });
   }
-  if (selection && isBrush && brushCenter) painter.paintBrush(brushCenter, tools.brushRadius, selectionColor);
+  if (selection && isBrushOrEraser && brushCenter) painter.paintBrush(brushCenter, tools.brushRadius, selectionColor);
   // An outline that only selects shapes is not measured.
   const measuredShape = outline && tool !== 'measure' ? null : shownShape;
-  return { isAnyPainted: isBrush || shownShape !== null || selectedShapes.length > 0, measuredShape };
+  return { isAnyPainted: isBrushOrEraser || shownShape !== null || selectedShapes.length > 0, measuredShape };
 }
 
 /** A line or polygon with the next vertex at the pointer. */

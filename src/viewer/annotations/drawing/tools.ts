@@ -128,8 +128,7 @@ export class Tools {
     return transientTools.has(this.tool) ? (this.draft ?? this.measuredOutline) : null;
   }
 
-  /** Whether the tool is the brush or the eraser. */
-  get isBrush() {
+  get isBrushOrEraser() {
     return this.tool === 'brush' || this.tool === 'eraser';
   }
 
@@ -175,7 +174,7 @@ export class Tools {
 
   /** Must be called when the pointer has moved without a pressed button. @param stagePoint in pixels of the stage */
   hover(stagePoint: Point) {
-    if (this.isBrush) {
+    if (this.isBrushOrEraser) {
       this.brushCenter = stagePoint;
       this.toolContext.redraw();
     }
@@ -304,7 +303,7 @@ export class Tools {
     const { stage, selectedShape, makeShape } = this.toolContext;
     if (!this.#canUseTool() || this.isPaused) return false;
     const imagePoint = stage.toImage(stagePoint.x, stagePoint.y);
-    if (this.isBrush) return this.#pressBrush(imagePoint, stagePoint);
+    if (this.isBrushOrEraser) return this.#pressBrush(imagePoint, stagePoint);
     if (this.tool === 'select') {
       const before = selectedShape();
       if (!before || isLocked(before)) return false;
@@ -350,7 +349,7 @@ export class Tools {
   #onDrag(stagePoint: Point) {
     const { stage } = this.toolContext;
     const imagePoint = stage.toImage(stagePoint.x, stagePoint.y);
-    if (this.isBrush) {
+    if (this.isBrushOrEraser) {
       const { x, y } = this.brushCenter ?? stagePoint;
       this.brushCenter = stagePoint;
       // An eraser that began next to a shape works on the first shape that it reaches.
@@ -380,7 +379,7 @@ export class Tools {
     const press = this.#press;
     this.#grasp = null;
     this.#press = null;
-    if (this.isBrush) this.#endStroke();
+    if (this.isBrushOrEraser) this.#endStroke();
     else if (this.tool === 'select') {
       this.draft = null;
       if (grasp && draft) this.toolContext.commit({ before: grasp.before, after: draft });

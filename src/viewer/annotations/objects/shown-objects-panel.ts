@@ -73,8 +73,8 @@ export class ShownObjectsPanel {
     if (!this.#openPanel || !annotation?.isVisible || this.#openPanel.panel.selectedPoints.size === 0) return false;
     for (const [id, imagePoint] of this.#openPanel.panel.selectedPoints) {
       const shape = annotation.showsShapes ? annotation.find(id) : null;
-      if (shape) painter.markTogether([shape], selectionColor);
-      else if (imagePoint) painter.markSpot(imagePoint, selectionColor);
+      if (shape) painter.markSelected([shape], selectionColor);
+      else if (imagePoint) painter.markPosition(imagePoint, selectionColor);
     }
     return true;
   }
