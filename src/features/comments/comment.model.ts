@@ -128,7 +128,7 @@ export class CommentModel {
     comment: Omit<CommentDocument, '_id' | 'threadId' | 'replies'>,
     maxReplies: number,
   ): Promise<CommentDocument | null> {
-    // The thread counts the reply first: a thread that has replies is not removed.
+    // The thread counts the reply before it is stored, because a thread that counts replies is not removed.
     const result = await this.#model.updateOne({ _id: threadId, replies: { $lt: maxReplies } }, { $inc: { replies: 1 } });
     if (result.matchedCount === 0) return null;
     announceStep('comment:counted');

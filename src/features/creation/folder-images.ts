@@ -65,7 +65,7 @@ function creationOptionsOf({ createJobs, localJobs }: FolderImageOptions, caller
   return { createJob, localJob: localJobs, notify: false, conversionOptions: checkConversion({}), sentParameters: {}, caller };
 }
 
-/** Makes large images of many items, and removes unfinished ones. */
+/** Makes large images of many items, and removes unfinished large images. */
 export class FolderImages {
   constructor(private readonly parts: FolderImageParts) {}
 
@@ -168,7 +168,7 @@ export class FolderImages {
       return;
     }
     counts.largeImagesRemovedAndNotRecreated++;
-    // If the new image cannot be made, an old one that can still be shown is kept.
+    // If the new image cannot be made, an old image that can still be shown is kept.
     const currentItem = await this.parts.records.findItem(item.id);
     if (currentItem !== null && currentItem.largeImage !== null && !(await this.#isReadable(currentItem)))
       await creation.remove(currentItem);
@@ -186,8 +186,8 @@ export class FolderImages {
 
   async #findOriginalFile({ largeImage }: ItemRecord): Promise<FileRecord | null> {
     const { records } = this.parts;
-    const original = largeImage?.originalId === undefined ? null : await records.findFile(largeImage.originalId);
-    if (original !== null || largeImage?.fileId === undefined) return original;
+    const originalFile = largeImage?.originalId === undefined ? null : await records.findFile(largeImage.originalId);
+    if (originalFile !== null || largeImage?.fileId === undefined) return originalFile;
     return records.findFile(largeImage.fileId);
   }
 

@@ -137,7 +137,7 @@ export class LargeImageCreation {
     const convertedFile = await this.#markConvertedFile(item);
     const wasRemoved = await this.parts.imageMarking.remove(item);
     if (!wasRemoved) return false;
-    // The job is canceled only now. If it has just ended, it finds that no item waits for it.
+    // The job is canceled only now. If it has just ended, its process finds that no item waits for the job.
     if (largeImage.expected === true && largeImage.jobId !== undefined) await this.cancel(largeImage.jobId);
     announceStep('removal:canceled');
     await this.#removeFile(convertedFile);
@@ -345,8 +345,8 @@ export class LargeImageCreation {
     const { records } = this.parts;
     const file = await records.findFile(previous.fileId);
     if (file === null) return null;
-    const original = previous.originalId === undefined ? null : await records.findFile(previous.originalId);
-    return { ...previous, fileId: file.doc._id, ...(original && { originalId: original.doc._id }) };
+    const originalFile = previous.originalId === undefined ? null : await records.findFile(previous.originalId);
+    return { ...previous, fileId: file.doc._id, ...(originalFile && { originalId: originalFile.doc._id }) };
   }
 
   /** Marks the file that a job has made for an item, because the file is useless once it is no longer the item's large image. */

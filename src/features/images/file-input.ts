@@ -6,7 +6,7 @@ import { openFileReader } from '../../tilesource/byte-reader.js';
 import type { SourceInput } from '../../tilesource/tile-source.js';
 import { readJpegQuality } from './jpeg-quality.js';
 
-/** The host's files, and the block cache for remote ones. */
+/** The host's files, and the cache for blocks of remote files. */
 export interface ReadableFiles {
   files: HostFiles;
   blocks: BlockCache;

@@ -242,7 +242,7 @@ export class HostFollower {
     await this.#folderImageUpdater.handleChange(item, file);
   }
 
-  /** Serves an item from another of its main files after the served one was removed. */
+  /** Serves an item from another of its main files after the served file was removed. */
   async #serveFromAnotherFile(item: ItemRecord): Promise<void> {
     const [file] = await this.#mainFilesOf(item);
     if (file !== undefined) await this.#tryToMakeImage(item, file);
@@ -304,8 +304,8 @@ export class HostFollower {
 }
 
 /**
- * Whether a file is a folder configuration, or one that macOS adds for each file. Other names that start with a dot can be parts of
- * images.
+ * Whether a file is a folder configuration, or a file that macOS adds next to each other file. Files with other names that start with
+ * a dot can be parts of images.
  */
 function isNeverImage(name: string): boolean {
   const lowerName = name.toLowerCase();

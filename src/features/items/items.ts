@@ -28,7 +28,7 @@ export class Items {
   readonly #verdicts = new LRUCache<string, FreshCache<Verdict>>(limitEntries(maxCachedItems));
 
   /** How many parts of an image a caller cannot read, by caller and image. */
-  readonly #hiddenParts = new FreshCache<{ hiddenCount: number }>({ max: maxCachedItems, lifetimeMs: verdictLifetimeMs });
+  readonly #hiddenPartCounts = new FreshCache<{ hiddenCount: number }>({ max: maxCachedItems, lifetimeMs: verdictLifetimeMs });
 
   constructor(
     private readonly records: HostRecords,
@@ -90,7 +90,7 @@ export class Items {
   ): Promise<void> {
     if (caller?.admin === true || (parts.items.size === 0 && parts.folders.size === 0)) return;
     const callerKey = `u${caller?.id ?? ''}`;
-    const countOrPromise = this.#hiddenParts.get(`${callerKey} ${partsKey}`, () => this.#countHiddenParts(parts, caller));
+    const countOrPromise = this.#hiddenPartCounts.get(`${callerKey} ${partsKey}`, () => this.#countHiddenParts(parts, caller));
     const { hiddenCount } = countOrPromise instanceof Promise ? await countOrPromise : countOrPromise;
     if (hiddenCount === 0) return;
     const subject = `${hiddenCount} of the items and folders that the image of item ${image.id} is made of`;
@@ -142,7 +142,7 @@ export class Items {
 
   /** Drops what is cached about this item, or about all items if no id is passed. */
   forget(id?: string): void {
-    this.#hiddenParts.clear();
+    this.#hiddenPartCounts.clear();
     if (id === undefined) {
       this.#items.clear();
       this.#verdicts.clear();

@@ -1,8 +1,8 @@
 import { BadParameterError } from '../../errors.js';
 
 const keyPrefix = 'key:';
-/** Maximum number of phrases in a search, and of fields. */
-const maxPhrases = 50;
+/** Maximum number of phrases in a search. The same limit applies to the number of fields. */
+const maxPhrasesOrFields = 50;
 /** Maximum length of the text of a search, in characters. */
 const maxCharacters = 16 * 1024;
 
@@ -27,8 +27,9 @@ export function parseMetadataQuery(text: string): MetadataQuery {
   const fields = [...new Set(fieldNames)];
   const phraseMatchers = [...new Set(words.filter((word) => !word.startsWith(keyPrefix)))].map(matcherOf);
   if (phraseMatchers.length === 0) return 'no-phrases';
-  if (phraseMatchers.length > maxPhrases) throw new BadParameterError(`A search may have at most ${maxPhrases} phrases.`);
-  if (fields.length > maxPhrases) throw new BadParameterError(`A search may name at most ${maxPhrases} fields.`);
+  if (phraseMatchers.length > maxPhrasesOrFields)
+    throw new BadParameterError(`A search may have at most ${maxPhrasesOrFields} phrases.`);
+  if (fields.length > maxPhrasesOrFields) throw new BadParameterError(`A search may name at most ${maxPhrasesOrFields} fields.`);
   return (metadata) => {
     const values = valuesOf(metadata, fields).map((value) => (typeof value === 'string' ? value.toLowerCase() : value));
     return phraseMatchers.every((matches) => values.some(matches));

@@ -24,8 +24,8 @@ export interface MetadataSearchRequest {
 export type MetadataSearchResult = Partial<Record<'item' | 'folder', StoredDocument[]>> | [];
 
 /**
- * The search mode `li_metadata`, for the host's own search route. Metadata can have any fields, so no index helps: all documents
- * with metadata that the caller can see are read one by one and compared here. No part of the query reaches the database.
+ * The search mode `li_metadata`, for the host's own search route. Metadata can have any fields, so no index helps: every document
+ * that has metadata and that the caller can see is read and compared here. No part of the query reaches the database.
  */
 export class MetadataSearch {
   constructor(

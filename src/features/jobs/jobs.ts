@@ -21,7 +21,7 @@ import { announceStep } from '../../core/steps.js';
 
 /** A job to be created. */
 export interface NewJob {
-  /** An id of 24 hexadecimal digits. A caller that may create the same job twice sets it, so that only one is stored. */
+  /** An id of 24 hexadecimal digits. A caller that may create the same job twice sets the id, so that only one job is stored. */
   id?: string;
   title: string;
   type: string;
@@ -29,7 +29,7 @@ export interface NewJob {
   userId: string | null;
   /** Whether everyone can see that the job exists. Its title must not contain anything private. */
   public?: boolean;
-  /** The item that the job is about. Users who can read it can see the job. */
+  /** The item that the job is about. Users who can read the item can see the job. */
   itemId?: string | null;
   /** Default {@link localHandler}; `null` for none. */
   handler?: string | null;
@@ -80,7 +80,7 @@ export class JobStore {
   readonly #filterReadableItems: NonNullable<JobStoreOptions['filterReadableItems']>;
   readonly #logger: HostLogger | undefined;
   readonly #listeners = new Set<JobListener>();
-  readonly #closing = sharedAbortController();
+  readonly #closeController = sharedAbortController();
 
   constructor({ model, notify, filterReadableItems = async () => new Set<string>(), logger }: JobStoreOptions) {
     this.#model = model;
@@ -220,7 +220,7 @@ export class JobStore {
     return this.update(id, { progress });
   }
 
-  /** Sets the status. @throws InvalidError with field `status` if it cannot follow the stored one. */
+  /** Sets the status. @throws InvalidError with field `status` if the status cannot follow the stored status. */
   async updateStatus(id: string, status: number): Promise<JobRecord | null> {
     return this.update(id, { status });
   }
@@ -230,7 +230,7 @@ export class JobStore {
    *
    * @param conditions `workingProcess` restricts the change to a job that this process works on.
    * @returns the changed job; `null` if the job no longer exists or another process works on it.
-   * @throws InvalidError with field `status` if the status cannot follow the stored one.
+   * @throws InvalidError with field `status` if the new status cannot follow the stored status.
    */
   async update(id: string, update: JobUpdate, conditions: Pick<JobConditions, 'workingProcess'> = {}): Promise<JobRecord | null> {
     for (;;) {
@@ -241,14 +241,14 @@ export class JobStore {
       const changes = toChanges(update, jobBefore);
       const jobAfter = await this.change(jobBefore, conditions, changes, update.notify);
       if (jobAfter !== null) return jobAfter;
-      // The job was changed in between, so the update is repeated with the stored values. This ends, because statuses only move
-      // forward.
+      // The job was changed in between, so the update is repeated with the stored values. The repetition ends, because
+      // statuses only move forward.
     }
   }
 
   /**
-   * Cancels a job. A job of a worker is CANCELING until the worker has stopped, unless it was not queued yet. All others are CANCELED
-   * immediately.
+   * Cancels a job. A job of a worker is CANCELING until the worker has stopped, unless the job was not queued yet. All other
+   * jobs are CANCELED immediately.
    *
    * @throws InvalidError with field `status` if the job is over.
    */
@@ -288,17 +288,17 @@ export class JobStore {
     return this.#model.countByStatus(status);
   }
 
-  /** Aborted by {@link JobStore.close}. */
+  /** A signal that {@link JobStore.endStreams} and {@link JobStore.close} abort. */
   get closing(): AbortSignal {
-    return this.#closing.signal;
+    return this.#closeController.signal;
   }
 
   /** Ends the streams of clients that follow jobs or annotations. The clients reconnect, to another process if this one ends. */
   endStreams(): void {
-    this.#closing.abort();
+    this.#closeController.abort();
   }
 
-  /** Ends the streams of clients that follow jobs, and removes all listeners. */
+  /** Like {@link JobStore.endStreams}, but also removes all listeners. */
   close(): void {
     this.endStreams();
     this.#listeners.clear();
@@ -335,7 +335,7 @@ export class JobStore {
   /**
    * Claims a job for a process in one atomic step, so that only one process gets it.
    *
-   * @returns the job, RUNNING, or `null` if there is nothing to do.
+   * @returns the claimed job; `null` if there is nothing to do, for example because another process works on the job.
    */
   async claim(id: string, workingProcess: string): Promise<JobRecord | null> {
     const job = await this.#model.find(id);

@@ -21,14 +21,14 @@ export interface AssociatedSource {
   samples: ReadBox;
 }
 
-/** Decoded associated images, each cached for a moment because clients request their chunks one by one. */
+/** Caches decoded associated images for a moment, because clients request the chunks of an image one by one. */
 export class AssociatedSources {
   readonly #rasters = new LRUCache<string, Raster>({
     maxSize: maxCachedBytes,
     ttl: cacheLifetimeMs,
     sizeCalculation: ({ data }) => data.byteLength + 1024,
   });
-  readonly #reading = new SharedWork<Raster>();
+  readonly #readsInProgress = new SharedWork<Raster>();
 
   /**
    * Returns the image with this key, which is read if it is not cached.
@@ -38,7 +38,8 @@ export class AssociatedSources {
    */
   async get(key: string, read: (signal: AbortSignal) => Promise<Raster | null>, signal: AbortSignal): Promise<AssociatedSource> {
     const cachedRaster = this.#rasters.get(key);
-    const raster = cachedRaster ?? (await this.#reading.join(key, (sharedSignal) => this.#read(key, read, sharedSignal), signal));
+    const raster =
+      cachedRaster ?? (await this.#readsInProgress.join(key, (sharedSignal) => this.#read(key, read, sharedSignal), signal));
     return toSource(raster);
   }
 
@@ -71,5 +72,5 @@ function toSource(raster: Raster): AssociatedSource {
     close: () => Promise.resolve(),
   };
   const renderer = new Renderer(source, {});
-  return { metadata, populatedLevels: source.populatedLevels, samples: (where) => renderer.readSamples(where, asStored) };
+  return { metadata, populatedLevels: source.populatedLevels, samples: (frameBox) => renderer.readSamples(frameBox, asStored) };
 }

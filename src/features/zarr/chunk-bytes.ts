@@ -4,7 +4,7 @@ import { loadZstdCompressor } from '../../tilesource/codecs/zstd-library.js';
 import { bitsOf, sampleArrays, type Raster } from '../../tilesource/raster.js';
 import { zstdLevel } from './nodes.js';
 
-/** Chunks of more bytes are compressed in a thread, because that takes tens of milliseconds. */
+/** Chunks of more bytes than this are compressed in a thread, because their compression takes tens of milliseconds. */
 const minThreadBytes = 2 ** 20;
 
 /** The samples of a band as a complete chunk: in rows of `side` samples, little endian, padded with zeros. */
@@ -39,7 +39,7 @@ function copyBand(
   for (; targetIndex < end; targetIndex += 1, sourceIndex += bands) targetSamples[targetIndex] = sourceSamples[sourceIndex]!;
 }
 
-/** The bytes of a chunk, compressed. */
+/** Compresses the bytes of a chunk with zstd. */
 export async function compressChunk(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
   if (bytes.length > minThreadBytes) return codecThreads.call('compressZstd', { bytes, level: zstdLevel }, 'a chunk');
   const compress = await loadZstdCompressor();

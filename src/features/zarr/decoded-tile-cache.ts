@@ -7,20 +7,20 @@ import { sourceLevelOf, type ArrayImage } from './arrays.js';
 import type { ReadBox } from './measure.js';
 
 /**
- * How long decoded tiles are cached, in milliseconds, and how many bytes of them. Clients request the channels of a tile at about
- * the same time.
+ * How long decoded tiles are cached, in milliseconds, and how many bytes are cached at most. Clients request the channels of a tile at
+ * about the same time.
  */
 const cacheLifetimeMs = 5000;
 const maxCachedBytes = 96 * 2 ** 20;
 
-/** Decoded tiles, cached for a moment so that the channels of a chunk decode their tile once. */
+/** Caches decoded tiles for a moment, so that a tile is decoded only once for the chunks of all its channels. */
 export class DecodedTileCache {
   readonly #rasters = new LRUCache<string, Raster>({
     maxSize: maxCachedBytes,
     ttl: cacheLifetimeMs,
     sizeCalculation: ({ data }) => data.byteLength + 1024,
   });
-  readonly #reading = new SharedWork<Raster>();
+  readonly #readsInProgress = new SharedWork<Raster>();
 
   /**
    * The samples of all bands of a chunk.
@@ -42,7 +42,7 @@ export class DecodedTileCache {
       const boxKey = `${state}/${frame}/${sourceLevel}/${boxToRead.left}/${boxToRead.top}/${boxToRead.width}`;
       const cachedRaster = this.#rasters.get(boxKey);
       if (cachedRaster !== undefined) return Promise.resolve(cachedRaster);
-      return this.#reading.join(
+      return this.#readsInProgress.join(
         boxKey,
         async (sharedSignal) => {
           const raster = await makeReadBox(sharedSignal)({ frame, level: sourceLevel, box: boxToRead });

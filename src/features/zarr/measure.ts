@@ -15,7 +15,7 @@ export interface Measurements {
 }
 
 /** Reads samples of a level of the tile source. A negative level is coarser than all levels of the source. */
-export type ReadBox = (where: { frame: number; level: number; box: Box }) => Promise<Raster>;
+export type ReadBox = (frameBox: { frame: number; level: number; box: Box }) => Promise<Raster>;
 
 /** Maximum number of channels whose contrast is measured. The windows of further channels show the whole range. */
 const maxMeasuredChannels = 64;

@@ -39,7 +39,7 @@ export interface ReadableImage {
   state: string;
   image: ArrayImage;
   populatedLevels: readonly number[];
-  /** Opens the source of the image for one use. */
+  /** Calls `work` with a function that reads boxes of the image. */
   use<R>(work: (read: ReadBox) => Promise<R>, signal: AbortSignal): Promise<R>;
 }
 
@@ -48,7 +48,7 @@ export class ZarrImages {
   readonly #layouts = new LRUCache<string, Layout>(limitEntries(maxRememberedImages));
   readonly #measurements = new LRUCache<string, Measurements>(limitEntries(maxRememberedImages));
   readonly #decodedTiles = new DecodedTileCache();
-  readonly #associated = new AssociatedSources();
+  readonly #associatedSources = new AssociatedSources();
 
   constructor(private readonly options: { images: Images; queues: Queues; labels: ZarrLabels }) {}
 
@@ -165,8 +165,8 @@ export class ZarrImages {
     const use: ReadableImage['use'] = async (work, signal) => {
       const result = await this.options.images.useStored(
         item,
-        (opened: BorrowedImage) =>
-          work((where) => opened.samples({ ...where, nearest: image.metadata.indexed === true }, signal)),
+        (borrowedImage: BorrowedImage) =>
+          work((frameBox) => borrowedImage.samples({ ...frameBox, nearest: image.metadata.indexed === true }, signal)),
         signal,
       );
       if ((await this.options.images.pictureKey(item, 'zarr', {})) === state) return result;
@@ -189,8 +189,8 @@ export class ZarrImages {
     const make = async (signal: AbortSignal): Promise<Uint8Array> => {
       const makeReadBox =
         (sharedSignal: AbortSignal): ReadBox =>
-        (where) =>
-          readableImage.use((readBox) => readBox(where), sharedSignal);
+        (frameBox) =>
+          readableImage.use((readBox) => readBox(frameBox), sharedSignal);
       const raster = await this.#decodedTiles.readChunk(
         image,
         { state, frame: frameBand.frame, level, row, column },
@@ -254,13 +254,13 @@ export class ZarrImages {
       );
     const enqueue = enqueueFor(this.options.queues.pictures, { caller: request.queuedAs, signal: request.signal });
     const decode = async (signal: AbortSignal) => (await enqueue(() => read(signal), signal))?.raster ?? null;
-    const source = await this.#associated.get(`${state}/associated/${name}`, decode, request.signal);
+    const source = await this.#associatedSources.get(`${state}/associated/${name}`, decode, request.signal);
     const [image] = imagesOf(source.metadata);
     const readableImage: ReadableImage = {
       state: `${state}/associated/${name}`,
       image: image!,
       populatedLevels: source.populatedLevels,
-      use: (work) => work((where) => source.samples(where)),
+      use: (work) => work((frameBox) => source.samples(frameBox)),
     };
     const chunk = parseChunkKey(readableImage.image, remainingSegments, request.version);
     if (chunk !== null) return this.#answerChunk(readableImage, chunk, request);

@@ -285,7 +285,7 @@ function privateCode(name: string): Attributes {
   return codeItem(value, privateScheme, toOneLine(name).slice(0, 64).trim() || unknownText);
 }
 
-/** Stands in for the bytes of bulk values in metadata, which only contains their addresses. */
+/** Stands in for the bytes of bulk values in metadata, because metadata contain only the addresses of these values. */
 const noBytes = new Uint8Array();
 
 /** Attributes of a group that come before its points in the order of tags. */

@@ -36,7 +36,7 @@ const maxAwaitedImages = 20;
 const pauseMs = 10_000;
 /** Changed images are opened after this time even if changes go on, so that searches find most of them. */
 const longestPauseMs = 10 * 60 * 1000;
-/** Number of blocks of a file from which its fingerprint is made, and the length of each in bytes. */
+/** How many blocks of a file its fingerprint is made from, and the length of each block in bytes. */
 const [fingerprintBlockCount, blockBytes] = [64, 4096];
 
 /** Dependencies of the index. */
@@ -62,11 +62,11 @@ interface MetadataSettings {
 /** Keeps the record of each image up to date with its item, its file and the settings. */
 export class ImageIndex {
   readonly #changedIds = new Set<string>();
-  readonly #closing = new AbortController();
-  #opening: Promise<void> | null = null;
+  readonly #closeController = new AbortController();
+  #openPromise: Promise<void> | null = null;
   #pauseTimer: NodeJS.Timeout | null = null;
   #pauseStartMs = 0;
-  #comparing: Promise<void> | null = null;
+  #comparePromise: Promise<void> | null = null;
   #lastMetadataSettings: MetadataSettings | null = null;
 
   constructor(private readonly parts: IndexParts) {}
@@ -76,10 +76,10 @@ export class ImageIndex {
     const { core, settings } = this.parts;
     const { events, records } = core;
     onClose(async () => {
-      this.#closing.abort();
+      this.#closeController.abort();
       if (this.#pauseTimer !== null) clearTimeout(this.#pauseTimer);
-      await this.#opening;
-      await this.#comparing;
+      await this.#openPromise;
+      await this.#comparePromise;
     });
     onClose(records.markers.onChange((id) => this.#scheduleRefresh(id)));
     onClose(events.on('item.saved', ({ item }) => this.#scheduleRefresh(idText(item._id))));
@@ -102,18 +102,18 @@ export class ImageIndex {
   /** Waits until items that this process changed have new records. Does not wait if there are more than {@link maxAwaitedImages}. */
   async waitUntilSettled(): Promise<void> {
     this.#startOpening();
-    while (this.#opening !== null && this.#changedIds.size <= maxAwaitedImages) await this.#opening;
+    while (this.#openPromise !== null && this.#changedIds.size <= maxAwaitedImages) await this.#openPromise;
   }
 
   /** Starts comparing all images with their records in the background, to renew the outdated records. */
   compareAll(): void {
-    this.#comparing ??= this.#compareRecords()
+    this.#comparePromise ??= this.#compareRecords()
       .catch((err: unknown) => {
-        if (this.#closing.signal.aborted || isDatabaseOutage(err)) return;
+        if (this.#closeController.signal.aborted || isDatabaseOutage(err)) return;
         this.parts.core.logger.warn({ err }, 'DicomWeb:Index:Failed');
       })
       .finally(() => {
-        this.#comparing = null;
+        this.#comparePromise = null;
       });
   }
 
@@ -182,7 +182,7 @@ export class ImageIndex {
     return state.endsWith(` ${recordVersion}`) && state.startsWith(await images.stateNamePrefix(item));
   }
 
-  /** Names the current image of an item, and the version of records. */
+  /** A text that changes when the image of the item changes, or when {@link recordVersion} is incremented. */
   async stateOf(item: ItemRecord): Promise<string> {
     const { images, core } = this.parts;
     return `${await images.stateName(item)} ${await core.records.readImageState(item)} ${recordVersion}`;
@@ -210,7 +210,7 @@ export class ImageIndex {
     const { images } = this.parts;
     const emptyData = { reason: null, facts: null, dicom: null, base: '', uids: [], ranges: null };
     try {
-      const facts = await readFacts(images, item, this.#closing.signal);
+      const facts = await readFacts(images, item, this.#closeController.signal);
       const base = uidBase(item.id, file.id, item.largeImage?.revision ?? '', await this.#fingerprint(file));
       if ('reason' in facts) return { ...emptyData, base, reason: facts.reason };
       if ('files' in facts) {
@@ -244,7 +244,7 @@ export class ImageIndex {
   }
 
   #scheduleRefresh(itemId: string): void {
-    if (this.#closing.signal.aborted) return;
+    if (this.#closeController.signal.aborted) return;
     this.#changedIds.add(itemId);
     if (this.#pauseTimer === null) {
       this.#pauseStartMs = Date.now();
@@ -252,26 +252,26 @@ export class ImageIndex {
     } else if (Date.now() - this.#pauseStartMs < longestPauseMs) this.#pauseTimer.refresh();
   }
 
-  /** Starts opening the changed images, unless that is already running. */
+  /** Starts opening the changed images, unless they are already being opened. */
   #startOpening(): void {
     if (this.#pauseTimer !== null) clearTimeout(this.#pauseTimer);
     this.#pauseTimer = null;
-    if (this.#changedIds.size === 0 || this.#closing.signal.aborted) return;
-    this.#opening ??= this.#openChanged().finally(() => {
-      this.#opening = null;
+    if (this.#changedIds.size === 0 || this.#closeController.signal.aborted) return;
+    this.#openPromise ??= this.#openChanged().finally(() => {
+      this.#openPromise = null;
     });
   }
 
   async #openChanged(): Promise<void> {
     const { core } = this.parts;
-    while (this.#changedIds.size > 0 && !this.#closing.signal.aborted) {
+    while (this.#changedIds.size > 0 && !this.#closeController.signal.aborted) {
       // Copying all ids for every two images would be slow when 100,000 have changed.
       const ids: string[] = [];
       for (const id of this.#changedIds) if (ids.push(id) >= maxOpenImages) break;
       await mapConcurrently(ids, maxOpenImages, async (id) => {
         this.#changedIds.delete(id);
         await this.#refresh(id).catch((err: unknown) => {
-          if (!this.#closing.signal.aborted) core.logger.warn({ err, itemId: id }, 'DicomWeb:Image:Failed');
+          if (!this.#closeController.signal.aborted) core.logger.warn({ err, itemId: id }, 'DicomWeb:Image:Failed');
         });
       });
     }
@@ -287,7 +287,7 @@ export class ImageIndex {
   async #compareRecords(): Promise<void> {
     const { core, model, settings } = this.parts;
     const { records } = core;
-    const { signal } = this.#closing;
+    const { signal } = this.#closeController;
     const { hash: mapping } = await this.#loadMetadataSettings(settings);
     for (let after: ItemRecord | null = null; ;) {
       const page: ItemRecord[] = await records.markers.findPage({ after, limit: pageSize });

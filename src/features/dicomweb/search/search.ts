@@ -37,10 +37,10 @@ export interface SearchParts {
   queue: WorkQueue;
 }
 
-/** The result of a search. */
+/** A page of the results of a search. */
 export interface SearchResult {
   rows: DicomJson[];
-  /** Whether there are more results. */
+  /** Whether more results follow the page. */
   hasMore: boolean;
 }
 

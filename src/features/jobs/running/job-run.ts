@@ -53,15 +53,15 @@ const outagePauseMs = 1000;
 
 /** The work on one claimed job in this process, from RUNNING to its final status. */
 export class JobRun {
-  readonly #stopping = sharedAbortController();
-  readonly #runEnded = sharedAbortController();
+  readonly #stopController = sharedAbortController();
+  readonly #endController = sharedAbortController();
   #log: string[] = [];
   #logBytes = 0;
   #progress: Partial<JobProgress> | null = null;
   #results: Record<string, unknown> | null = null;
   #flushTimer: NodeJS.Timeout | null = null;
-  #flushing: Promise<void> = Promise.resolve();
-  #endWriting: Promise<void> | null = null;
+  #flushPromise: Promise<void> = Promise.resolve();
+  #endWritePromise: Promise<void> | null = null;
   #sawOutage = false;
   #isInterrupted = false;
   /** Ends the pause before the next check of the record. */
@@ -74,25 +74,25 @@ export class JobRun {
     return this.options.job.id;
   }
 
-  /** Whether the work was interrupted and should be restarted. Then the job waits for a process to queue it. */
+  /** Whether the work was interrupted and should be restarted. In that case, the job waits for a process to queue it. */
   get isInterrupted(): boolean {
     return this.#isInterrupted;
   }
 
   /** Asks the work to stop. If there are several reasons, the first one counts. */
   stop(reason: StopReason): void {
-    if (!this.#stopping.signal.aborted) this.#stopping.abort(new JobStopped(reason));
+    if (!this.#stopController.signal.aborted) this.#stopController.abort(new JobStopped(reason));
   }
 
   get #stopReason(): StopReason | null {
-    const { signal } = this.#stopping;
+    const { signal } = this.#stopController;
     return signal.aborted ? (signal.reason as JobStopped).reason : null;
   }
 
   /** Runs the work to its end and records the result. Never rejects. */
   async run(): Promise<void> {
     const { definition, job, jobs, logger } = this.options;
-    this.#runEnded.signal.addEventListener(
+    this.#endController.signal.addEventListener(
       'abort',
       jobs.onUpdate((event) => this.#onJobEvent(event)),
     );
@@ -106,7 +106,7 @@ export class JobRun {
       if (this.#stopReason === null) logger?.error({ err: error, jobId: job.id, task: definition.name }, 'Job:Failed');
     }
     await this.#writeEndOnce(failure);
-    this.#runEnded.abort();
+    this.#endController.abort();
     await watchPromise;
   }
 
@@ -114,13 +114,13 @@ export class JobRun {
   async abandon(): Promise<void> {
     this.stop('closing');
     await this.#writeEndOnce(null);
-    this.#runEnded.abort();
+    this.#endController.abort();
   }
 
   #makeContext(): JobContext {
     return {
       job: this.options.job,
-      signal: this.#stopping.signal,
+      signal: this.#stopController.signal,
       log: (text) => {
         if (text === '') return;
         this.#log.push(text);
@@ -140,10 +140,10 @@ export class JobRun {
   }
 
   #flushSoon(): void {
-    if (this.#endWriting !== null) return;
+    if (this.#endWritePromise !== null) return;
     this.#flushTimer ??= setTimeout(() => {
       this.#flushTimer = null;
-      this.#flushing = this.#flushing.then(() => this.#flush());
+      this.#flushPromise = this.#flushPromise.then(() => this.#flush());
     }, this.options.timing.flushMs);
   }
 
@@ -169,7 +169,7 @@ export class JobRun {
    * work, because it may announce a write that is older than this run: the job may start before its queueing is announced.
    */
   #onJobEvent({ kind, job }: JobEvent): void {
-    if (job.id !== this.id || this.#endWriting !== null) return;
+    if (job.id !== this.id || this.#endWritePromise !== null) return;
     if (this.#reasonToStop(kind === 'removed' ? null : { status: job.status, workingProcess: job.run?.owner ?? null }) === null)
       return;
     this.#isCheckDue = true;
@@ -178,7 +178,7 @@ export class JobRun {
 
   #stopIfNeeded(state: JobState | null): void {
     const reason = this.#reasonToStop(state);
-    if (reason !== null && this.#endWriting === null) this.stop(reason);
+    if (reason !== null && this.#endWritePromise === null) this.stop(reason);
   }
 
   #reasonToStop(state: JobState | null): StopReason | null {
@@ -193,14 +193,14 @@ export class JobRun {
     const { jobs, workingProcess, timing, logger, onBeat } = this.options;
     let lastBeatTime = Date.now();
     for (;;) {
-      if (!this.#isCheckDue) await pause(timing.pollMs, this.#runEnded.signal, (end) => (this.#checkNow = end));
-      if (this.#runEnded.signal.aborted) return;
+      if (!this.#isCheckDue) await pause(timing.pollMs, this.#endController.signal, (end) => (this.#checkNow = end));
+      if (this.#endController.signal.aborted) return;
       this.#isCheckDue = false;
       try {
         this.#stopIfNeeded(await jobs.findState(this.id));
         if (Date.now() - lastBeatTime < timing.beatMs) continue;
         lastBeatTime = Date.now();
-        if (this.#endWriting === null) await jobs.recordBeat(this.id, workingProcess);
+        if (this.#endWritePromise === null) await jobs.recordBeat(this.id, workingProcess);
         await onBeat?.();
       } catch (err) {
         // Work continues without the database. If another process takes the job in the meantime, the next check notices.
@@ -211,13 +211,13 @@ export class JobRun {
   }
 
   #writeEndOnce(failure: { error: unknown } | null): Promise<void> {
-    this.#endWriting ??= this.#writeEnd(failure);
-    return this.#endWriting;
+    this.#endWritePromise ??= this.#writeEnd(failure);
+    return this.#endWritePromise;
   }
 
   async #writeEnd(failure: { error: unknown } | null): Promise<void> {
     if (this.#flushTimer !== null) clearTimeout(this.#flushTimer);
-    await this.#flushing;
+    await this.#flushPromise;
     for (const pauses = [...endWritePausesMs]; ;) {
       try {
         while (!(await this.#tryWriteEnd(failure))) {

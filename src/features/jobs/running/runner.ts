@@ -22,9 +22,9 @@ export interface JobRunnerOptions {
   /** Whether this process runs `local` jobs, which are for the server's own processes, or `worker` jobs. Default both. */
   handlers?: readonly ('local' | 'worker')[];
   /**
-   * How long the process of a running job may be silent before the job is taken from it. Default 15,000: with the sweeps and with Agenda's
-   * `processEvery` of up to 5 s, a job whose process was killed is resumed, or ends in ERROR, within 30 s. If a process on the same machine has
-   * ended, the next sweep notices it, after at most {@link maxSweepMs}.
+   * How long the process of a running job may be silent before the job is taken from it. Default 15,000: with the sweeps and with
+   * Agenda's `processEvery` of up to 5 s, a job whose process was killed is resumed, or ends in ERROR, within 30 s. If a process on the
+   * same machine has ended, the next sweep notices this, after at most {@link maxSweepMs}.
    */
   leaseMs?: number;
   /** How often a running job checks whether another process has canceled it. Default 400. */
@@ -63,7 +63,7 @@ export class JobRunner implements JobStarter {
   readonly #runs = new Map<JobRun, Promise<void>>();
   readonly #recovery: JobRecovery;
   #sweepTimer: NodeJS.Timeout | null = null;
-  #sweeping: Promise<void> | null = null;
+  #sweepPromise: Promise<void> | null = null;
   #claimCount = 0;
   /** Jobs that were delivered too late or interrupted by closing. They are queued for other processes at the end of {@link close}. */
   readonly #idsToRequeue = new Set<string>();
@@ -91,7 +91,7 @@ export class JobRunner implements JobStarter {
     });
   }
 
-  /** Defines a kind of job. From now on this process runs its jobs, if Agenda is started in it. @throws if the name is taken. */
+  /** Defines a kind of job. From then on, this process runs jobs of this kind if Agenda is started in it. @throws if the name is taken. */
   define<D>(definition: JobDefinition<D>): void {
     const { name, concurrency = 1 } = definition;
     if (this.#isClosed) throw new Error(`The runner is closed; job "${name}" cannot be defined.`);
@@ -160,7 +160,7 @@ export class JobRunner implements JobStarter {
     );
   }
 
-  /** Starts the host's Agenda, unless it is running. For processes that only run jobs. {@link JobRunner.close} stops it again. */
+  /** Starts the host's Agenda unless it is running, for processes that only run jobs. {@link JobRunner.close} stops Agenda again. */
   async startProcessing(): Promise<void> {
     if (this.#agenda.isActiveJobProcessor()) return;
     this.#hasStartedAgenda = true;
@@ -168,15 +168,15 @@ export class JobRunner implements JobStarter {
   }
 
   /**
-   * Accepts no more jobs, stops the running ones and removes the definitions from Agenda. Interrupted jobs are queued again if they
-   * are resumable; the others end in ERROR.
+   * Accepts no more jobs, stops the running jobs and removes the definitions from Agenda. Interrupted jobs are queued again if they
+   * are resumable; the other interrupted jobs end in ERROR.
    */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
     if (this.#sweepTimer !== null) clearInterval(this.#sweepTimer);
     this.#hideDefinitions();
-    await waitAtMost(this.#closeTimeoutMs, this.#sweeping ?? Promise.resolve());
+    await waitAtMost(this.#closeTimeoutMs, this.#sweepPromise ?? Promise.resolve());
     for (const run of this.#runs.keys()) {
       this.#idsToRequeue.add(run.id);
       run.stop('closing');
@@ -195,8 +195,8 @@ export class JobRunner implements JobStarter {
     // Without a listener, an error event of Agenda, such as when the database is down for a moment, would end the process.
     this.#agenda.on('error', this.#onAgendaError);
     const sweep = () => {
-      this.#sweeping ??= this.#sweep().finally(() => {
-        this.#sweeping = null;
+      this.#sweepPromise ??= this.#sweep().finally(() => {
+        this.#sweepPromise = null;
       });
     };
     this.#sweepTimer = setInterval(sweep, this.#sweepMs);
