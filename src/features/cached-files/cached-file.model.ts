@@ -13,7 +13,7 @@ import type { ItemRecord } from '../../core/host/records.js';
 /** `thumbnail` for pictures, which are thumbnails, associated images and tile frames; `data` for histograms. */
 export type CachedFileKind = 'thumbnail' | 'data';
 
-/** Selects the files to count or remove. Missing members select everything. */
+/** Selects the files to count or remove. A member that is missing does not restrict the selection. */
 export interface CachedFileFilter {
   kind: CachedFileKind;
   itemIds?: readonly unknown[];

@@ -73,9 +73,9 @@ export interface CachedFilesOptions {
 }
 
 const storedFileName = '_largeImageThumbnail';
-/** Maximum number of histograms of an item, which is enough for one per frame of most images. */
+/** Maximum number of histograms of an item. Most images have fewer frames. */
 const maxDataFiles = 1000;
-/** Number of files that are removed at the same time. Each removal is several short round trips to database and disk. */
+/** Number of files that are removed at the same time. Each removal consists of several short round trips to database and disk. */
 const removalConcurrency = 8;
 /** Maximum number of files passed to the host in one call. */
 const maxFilesPerCall = 32;
@@ -84,7 +84,7 @@ const pauseBetweenCallsMs = 80;
 
 /**
  * Makes pictures and histograms once and stores them as files attached to their items. If several requests need the same file, in
- * this process or in others, one makes it and the others wait.
+ * this process or in others, one request makes the file and the other requests wait.
  */
 export class CachedFiles {
   readonly #createGrouped = groupCalls((files: readonly NewFileContent[]) => this.#createMany(files), {

@@ -2,13 +2,13 @@ import { randomUUID } from 'node:crypto';
 import type { CacheReport } from './tile-cache.js';
 import type { RedisConnection } from './redis-connection.js';
 
-/** The requests that other processes can make to this one. */
+/** The requests that other processes can make to this process. */
 export interface PeerRequestHandlers {
   /** Empties the caches of this process. */
   clear(): Promise<void>;
   /** Reports on the caches that belong to this process alone, by name. */
   report(): Promise<Record<string, CacheReport>>;
-  /** Closes a file and drops everything cached from it. */
+  /** Closes a file and drops everything cached from the file. */
   forgetFile(fileId: string): void;
 }
 
@@ -71,7 +71,7 @@ export class CachePeers {
     void this.#catchUp();
   }
 
-  /** Clears the caches of the other processes and waits for those that answer in time. The caller clears the caches of this process. */
+  /** Clears the caches of the other processes and waits for the processes that answer in time. The caller clears the caches of this process. */
   async clear(): Promise<void> {
     this.#mustClearOthers = true;
     try {

@@ -17,7 +17,7 @@ export interface CachesOptions {
   sources: SourceCache<OpenImage>;
   /** Drops cached items and callers. */
   dropItemsAndCallers: () => void;
-  /** Connects this process with the others that share the caches; `null` if there are none. */
+  /** Connects this process with the other processes that share the caches. Returns `null` if no other process shares them. */
   connectPeers: (handlers: PeerRequestHandlers) => CachePeers | null;
 }
 
@@ -77,7 +77,7 @@ export class Caches {
     await Promise.all([tiles.clear(), sources.clear()]);
   }
 
-  /** Closes a file in this process and in the others, and drops everything cached from it. */
+  /** Closes a file in this process and in the other processes, and drops everything cached from the file. */
   forgetFile(fileId: string): void {
     this.#closeFile(fileId);
     this.#peers?.forgetFile(fileId);
@@ -92,7 +92,7 @@ export class Caches {
     return { tilesource: this.options.sources.report() };
   }
 
-  /** The requests that other processes can make to this one. */
+  /** The requests that other processes can make to this process. */
   #makePeerRequestHandlers(): PeerRequestHandlers {
     return {
       clear: async () => {

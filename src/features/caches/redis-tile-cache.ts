@@ -54,7 +54,7 @@ return #members`;
 /** Limits and names of a {@link RedisTileCache}. */
 export interface RedisTileCacheOptions {
   connection: RedisConnection;
-  /** Limit of all tiles together, in bytes of values and keys. The least recently used are removed first. */
+  /** Limit of all tiles together, in bytes of values and keys. The least recently used tiles are removed first. */
   maxBytes: number;
   /** Separates this cache from other users of the same Redis. It is equal for the processes that share the cache. */
   namespace: string;
@@ -62,7 +62,7 @@ export interface RedisTileCacheOptions {
 
 /**
  * Tiles in a Redis, shared by all processes with the same namespace. Nothing outside the namespace is read or removed. While Redis
- * is down, no tile is found and none is stored.
+ * is down, no tile is found or stored.
  */
 export class RedisTileCache implements TileCache {
   readonly shared = true;
@@ -139,7 +139,7 @@ export class RedisTileCache implements TileCache {
   async clear(): Promise<void> {
     try {
       const tileCount = await this.#connection.run((redis) => redis.zcard(this.#indexKey));
-      // Tiles that are stored during the removal are kept; otherwise it would never end under load.
+      // Tiles that are stored during the removal are kept; otherwise the removal would never end under load.
       await this.#removeOldTiles({ usedUntil: '+inf', maxTiles: tileCount + maxRemovals });
       this.#mustClear = false;
     } catch {

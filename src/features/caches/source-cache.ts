@@ -30,7 +30,7 @@ interface LruEntry<T> {
 
 /** Options of a {@link SourceCache}. */
 export interface SourceCacheOptions<T> {
-  /** Maximum number of sources that stay open without a reader. With 0, each is closed when its last reader leaves. */
+  /** Maximum number of sources that stay open without a reader. With 0, each source is closed when its last reader leaves. */
   maxEntries: number;
   /** Maximum memory of the sources that stay open without a reader, in bytes. */
   maxBytes: number;
@@ -47,8 +47,9 @@ export interface SourceCacheOptions<T> {
 export class SourceCache<T extends Closable> {
   readonly #entries: LRUCache<string, LruEntry<T>> | null;
   readonly #openEntries = new Set<Entry<T>>();
-  /** How often a source was already open, and how often it was not. */
+  /** How often a requested source was already open. */
   hits = 0;
+  /** How often a requested source had to be opened. */
   misses = 0;
 
   constructor(private readonly options: SourceCacheOptions<T>) {

@@ -75,7 +75,7 @@ export class ConfigurationItems {
   }
 
   /**
-   * Writes a configuration: creates an item, or replaces the only file of an existing one.
+   * Writes a configuration: creates an item, or replaces the only file of an existing item.
    *
    * @param makeText makes the new text from the stored text.
    * @throws LargeImageError `conflict` if an existing item is not a configuration, `not-implemented` if the host cannot create items. Nothing

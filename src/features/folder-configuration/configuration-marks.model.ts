@@ -27,7 +27,7 @@ export class ConfigurationMarks {
     await this.parts.items.collection.updateOne({ _id: item.doc._id } as object, change);
   }
 
-  /** Id of the file that a file replaces; `null` if it replaces none. */
+  /** Id of the file that a file replaces; `null` if the file replaces no other file. */
   replacedFileIdOf({ doc }: FileRecord): string | null {
     const id = doc[replacesField];
     return typeof id === 'string' ? id : null;

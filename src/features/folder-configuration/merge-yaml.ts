@@ -19,7 +19,7 @@ export interface Person {
   admin: boolean;
 }
 
-/** Merges the sections for this person into a mapping, and removes the sections for all others. */
+/** Merges the sections for this person into a mapping, and removes the sections for everyone else. */
 export function personalize(mapping: YamlMapping, { login, groups, admin }: Person): YamlMapping {
   let result = { ...mapping };
   const extractSection = (section: string): YamlMapping | null => {

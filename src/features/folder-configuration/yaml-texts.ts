@@ -26,7 +26,8 @@ export class YamlTexts {
   }
 
   /**
-   * Applies the sections for a person in a folder's text, then lets `overridingText`, the merged result of the folders below it, override the result.
+   * Applies the sections for a person in a folder's text, then lets `overridingText`, the merged result of the folders below, override
+   * the result.
    *
    * @throws BadParameterError for invalid YAML.
    */
@@ -39,7 +40,7 @@ export class YamlTexts {
     return this.#threads.run('addDefaults', input, { inputName: 'The configuration', signal });
   }
 
-  /** Adds a user's text to the user's section of a stored text. @throws LargeImageError `conflict` if the stored text has no place for it. */
+  /** Adds a user's text to the user's section of a stored text. @throws LargeImageError `conflict` if the user's text cannot be added. */
   async addForUser(input: Input<'addForUser'>, signal?: AbortSignal): Promise<string> {
     const addition = await this.#threads.run('addForUser', input, { inputName: input.name, signal });
     if ('conflict' in addition) throw new LargeImageError('conflict', addition.conflict);

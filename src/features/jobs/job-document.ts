@@ -1,13 +1,16 @@
 import type { Caller } from '../../host.js';
 import type { JobRecord } from './job-record.js';
 
-/** A caller's permissions on a job, and how much of it they see. */
+/** A caller's permissions on a job, and how much of the job they see. */
 export interface JobRights {
   /** -1: no access; 0: see; 1: change; 2: remove. */
   level: number;
   /** The level that clients are shown. A signed-in user without rights is shown -1 on a public job, which they may read nevertheless. */
   shownLevel: number;
-  /** Whether the caller sees log and progress. These name and count items, so callers who see a job only because it is public do not see them. */
+  /**
+   * Whether the caller sees log and progress. Log and progress name and count items, so they are hidden from callers who see a job only
+   * because it is public.
+   */
   seesDetails: boolean;
 }
 

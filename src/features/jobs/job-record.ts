@@ -73,7 +73,7 @@ export interface JobRecord {
   kwargs: Record<string, unknown>;
   /** The results of the job, e.g. `{ file: ['<id>'] }`. */
   results: Record<string, unknown> | null;
-  /** Further members from its creator. */
+  /** Further members that the creator of the job has set. */
   other: Record<string, unknown>;
   /** Number of log entries that were ever written, including entries that were dropped since. */
   logCount: number;
@@ -102,7 +102,7 @@ export interface JobChanges {
   progress?: JobProgress;
   results?: Record<string, unknown>;
   log?: readonly string[];
-  /** Whether the new log entries replace all previous ones. */
+  /** Whether the new log entries replace all previous entries. */
   overwrite?: boolean;
   workingProcess?: string | null;
   ticket?: string | null;
@@ -111,7 +111,7 @@ export interface JobChanges {
   addedAttempts?: 1 | -1;
 }
 
-/** Selects the jobs of a list. Missing members select everything. */
+/** Selects the jobs of a list. A member that is missing does not restrict the selection. */
 export interface JobFilter {
   /** `null` selects jobs without an owner. */
   userId?: string | null;
@@ -137,7 +137,7 @@ export const jobSortFields = ['created', 'updated', 'when', 'title', 'type', 'st
 /** Maximum size of a job's log in bytes, as {@link logEntryBytes} counts it. If it is longer, the oldest entries are dropped. */
 export const maxLogBytes = 4 * 1024 * 1024;
 
-/** Bytes that a log entry takes: its text in UTF-8, and about 16 for its position in the list. */
+/** Bytes that a log entry takes: its text in UTF-8, and about 16 bytes for its position in the list. */
 export function logEntryBytes(entry: string): number {
   return Buffer.byteLength(entry) + 16;
 }

@@ -22,7 +22,7 @@ export const workerHandler = 'worker_handler';
 
 const workerHandlers: readonly (string | null)[] = [workerHandler, 'celery_handler'];
 
-/** Whether a job of this handler is run by a worker. Such a job has more statuses, and canceling it is a request to the worker. */
+/** Whether a job with this handler is run by a worker. Such a job has more statuses, and canceling it is a request to the worker. */
 export function isWorkerHandler(handler: string | null): boolean {
   return workerHandlers.includes(handler);
 }
@@ -56,7 +56,7 @@ export const activeStatuses: readonly number[] = [2, 820, 821, 822, 823, 824];
 
 const statuses = new Set<number>(Object.values(jobStatus));
 
-/** Whether a job of this status is over and will not change again. */
+/** Whether a job with this status is over and will not change again. */
 export function isFinished(status: number): boolean {
   return status === jobStatus.success || status === jobStatus.error || status === jobStatus.canceled;
 }

@@ -4,7 +4,7 @@ import { logEntryBytes, maxLogBytes, type JobChanges, type JobProgress, type Job
 export interface JobUpdate {
   /** Log entries to append. */
   log?: string | readonly string[];
-  /** Whether the new log replaces the stored one. */
+  /** Whether the new log replaces the stored log. */
   overwrite?: boolean;
   status?: number;
   /** Missing members stay unchanged. */

@@ -119,7 +119,7 @@ export class JobModel {
     return doc === null ? null : { status: doc.status, workingProcess: doc.run?.owner ?? null };
   }
 
-  /** The newest log entries, at most `count`, with the counters from the same read. */
+  /** At most `count` of the newest log entries, and `logCount` and `logEpoch` at the same moment. */
   async readLogTail(id: string, count: number): Promise<{ logCount: number; logEpoch: number; entries: string[] } | null> {
     const doc = await this.#model
       .findById(id, { logCount: 1, logEpoch: 1, log: { $slice: -Math.max(1, count) } })
@@ -162,8 +162,8 @@ export class JobModel {
     const cursor = this.#model
       .find({ ...toQuery(filter), itemId: { $ne: null }, $or: otherTypeOrStatus }, { type: 1, status: 1, itemId: 1 })
       .lean();
-    type About = { type: string; status: number; itemId: string };
-    for await (const { type, status, itemId } of iterateInSlices<About>(cursor)) yield { type, status, itemId };
+    type JobAboutItem = { type: string; status: number; itemId: string };
+    for await (const { type, status, itemId } of iterateInSlices<JobAboutItem>(cursor)) yield { type, status, itemId };
   }
 
   /** Applies changes in one atomic step. Returns `null` if the job no longer exists or a condition does not hold. */

@@ -68,7 +68,7 @@ export interface LinksOptions {
 /** Links that open an item or a folder to people and programs without an account. */
 export class Links {
   readonly #kinds = new Set<LinkKind>();
-  /** Grants by the digest of their token. `null` if no link has this token. */
+  /** Grants by the digest of their token; `null` if no link has this token, or if the maker of the link can no longer sign in. */
   readonly #grants = new FreshCache<{ grant: LinkGrant | null }>({ max: maxRememberedLinks, lifetimeMs: verdictLifetimeMs });
   readonly #wrongTokens = new WrongTokens();
   /** When the use of a link was last stored, in milliseconds since 1970, by the digest of its token. */
@@ -214,7 +214,7 @@ export class Links {
     return changedLink;
   }
 
-  /** Ends a link: immediately in this process, within {@link verdictLifetimeMs} in others. */
+  /** Ends a link: immediately in this process, within {@link verdictLifetimeMs} in other processes. */
   async revoke({ _id, digest }: LinkDocument): Promise<void> {
     await this.options.model.remove(_id.toHexString());
     this.#grants.delete(digest);
@@ -225,7 +225,7 @@ export class Links {
     this.#grants.clear();
   }
 
-  /** Removes the links to a removed document. */
+  /** Removes the links to removed items or folders. */
   async removeOf(type: LinkSubject['type'], ids: readonly string[]): Promise<void> {
     for (const batch of batches(ids)) await this.options.model.removeOf(type, batch);
     this.forgetVerdicts();

@@ -120,8 +120,8 @@ const histogram = defineRoute({
 });
 
 /**
- * Reports for each frame whether its histogram is stored as a cached file, and starts a job for the others if `mayStartJob`.
- * Histograms with a range from the request are never stored, so for a request with a range the list is empty.
+ * Reports for each frame whether its histogram is stored as a cached file. If `mayStartJob`, it also starts a job that makes the missing
+ * histograms. Histograms with a range from the request are never stored, so for a request with a range the list is empty.
  */
 async function reportCachedHistograms(
   services: PictureContext,

@@ -12,8 +12,8 @@ export interface SettingDefinition<T = unknown> {
   /** The allowed values in words, for the documentation. */
   allowed: string;
   /**
-   * The type of its values as a JSON schema, from which pages make the input. `x-unit` names the unit of a number, and `format: json` means
-   * the text of a JSON object.
+   * The type of the setting's values as a JSON schema, from which pages make the input. `x-unit` names the unit of a number, and
+   * `format: json` means the text of a JSON object.
    */
   schema: Schema;
   /** Checks a value and converts it to the form that is stored. @throws InvalidError with field `value` when it is not allowed. */

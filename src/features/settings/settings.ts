@@ -2,7 +2,7 @@ import { FreshCache } from '../../core/concurrency/fresh-cache.js';
 import { InvalidError } from '../../errors.js';
 import { constantName, type SettingDefinition } from './definition.js';
 
-/** The storage of values. */
+/** Stores the values of settings by key. */
 export interface SettingStore {
   readAll(): Promise<Map<string, unknown>>;
   set(key: string, value: unknown): Promise<void>;
@@ -20,7 +20,7 @@ type ChangeListener = (change: { key: string; value: unknown; previousValue: unk
 /** The settings of the plugin and of hosts that add definitions. Values are checked when written and cached when read. */
 export class Settings {
   readonly #definitions = new Map<string, SettingDefinition>();
-  /** Alternative names, such as `LARGE_IMAGE_SHOW_VIEWER`, with their keys. */
+  /** Keys by alternative name, such as `LARGE_IMAGE_SHOW_VIEWER`. */
   readonly #keyByConstant = new Map<string, string>();
   readonly #listeners = new Set<ChangeListener>();
   readonly #values = new FreshCache<Map<string, unknown>>({ max: 1, lifetimeMs });

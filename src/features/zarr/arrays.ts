@@ -65,7 +65,7 @@ function planeOf({ axes }: FrameMetadata): Plane {
   return { t: axes.T ?? 0, c: axes.C ?? 0, z: axes.Z ?? 0 };
 }
 
-/** Side of the chunks of an image. */
+/** Chooses the side of an image's chunks, in pixels. */
 function chooseChunkSide({ tileWidth, tileHeight }: Pick<ImageMetadata, 'tileWidth' | 'tileHeight'>): number {
   const { min, max, defaultSide } = chunkSides;
   return tileWidth === tileHeight && tileWidth >= min && tileWidth <= max ? tileWidth : defaultSide;
@@ -80,7 +80,7 @@ function levelsOf({ sizeX, sizeY }: ImageMetadata, side: number): Size[] {
   }
 }
 
-/** The images of a file. A file has several if its frames differ in more than time, channel and depth. */
+/** The images of a file. A file has several images if its frames differ in more than time, channel and depth. */
 export function imagesOf(metadata: ImageMetadata): ArrayImage[] {
   const frameByPlaneByName = new Map<string, Map<string, number>>();
   for (const [frame, frameMetadata] of (metadata.frames ?? []).entries()) {

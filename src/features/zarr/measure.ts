@@ -34,7 +34,7 @@ const maxCompressedShare = 0.9;
 const colorsOfBands = ['FF0000', '00FF00', '0000FF', 'FFFFFF'];
 const colorsOfChannels = ['0000FF', '00FF00', 'FF0000', 'FF00FF', '00FFFF', 'FFFF00', 'FFFFFF'];
 
-/** Measures windows of contrast, and whether compression helps, on the coarsest dataset. */
+/** Measures contrast windows, and whether compression helps, on the coarsest dataset. */
 export async function measureImage(image: ArrayImage, populatedLevels: readonly number[], read: ReadBox): Promise<Measurements> {
   const { metadata, lengths } = image;
   const coarseRegion = coarseBox(image, populatedLevels);
@@ -91,7 +91,7 @@ function hasColors({ bandCount, dtype }: ImageMetadata): boolean {
   return dtype === 'uint8' && (bandCount === 3 || bandCount === 4);
 }
 
-/** The window of a band: the range of its samples without the most extreme ones; `null` if no sample is a number. */
+/** The window of a band: the range of its samples without the most extreme samples; `null` if no sample is a number. */
 function contrastWindow({ data, bands }: Raster, band: number): [number, number] | null {
   const pixelCount = data.length / bands;
   const step = Math.max(1, Math.ceil(pixelCount / maxSortedSamples));

@@ -109,7 +109,7 @@ interface MissedLog {
   entries: string[];
   logCount: number;
   logEpoch: number;
-  /** Whether the entries replace all earlier ones. */
+  /** Whether the entries replace all earlier entries. */
   overwrite: boolean;
 }
 
@@ -117,7 +117,7 @@ interface MissedLog {
 async function readMissedLog(store: JobStore, job: JobRecord, seenState: SeenState): Promise<MissedLog | null> {
   let logCount = job.logCount;
   for (;;) {
-    // Entries may be added between two queries, so a few more are requested, and the counters tell which are new.
+    // Entries may be added between two queries, so a few more are requested, and `logCount` tells which entries are new.
     const entryLimit = seenState.logEpoch === job.logEpoch ? Math.max(1, logCount - seenState.logCount) + 64 : allEntries;
     const tail = await store.readLogTail(job.id, entryLimit);
     if (tail === null) return null;

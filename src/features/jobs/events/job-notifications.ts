@@ -6,7 +6,7 @@ import { jobStatus } from '../job-status.js';
 const messageLifetimeMs = 30_000;
 const progressLifetimeMs = 3_600_000;
 
-/** Sends the owner of a job messages about it. A message that cannot be sent is only logged. */
+/** Sends messages about a job to its owner. A message that cannot be sent is only logged. */
 export class JobNotifications {
   constructor(
     private readonly notify: ((notification: HostNotification) => Promise<void>) | undefined,

@@ -23,9 +23,9 @@ export interface JobContext {
 export interface JobDefinition<D = Record<string, unknown>> {
   /** Unique among the definitions of a runner, and the same in every process. */
   name: string;
-  /** Default title of its jobs. */
+  /** Title of the jobs of this kind, unless a job gets its own title. */
   title: string;
-  /** `type` of its records. */
+  /** `type` in the records of these jobs. */
   type: string;
   /** Whether the work may be restarted after the process that did it has died. Default false: the job then ends in ERROR. */
   resumable?: boolean;

@@ -15,7 +15,7 @@ export interface LabelView {
 }
 
 /**
- * Sets all pixels whose center is inside an element to its label, without outline and antialiasing. Points and open lines are one
+ * Sets all pixels whose center is inside an element to the element's label, without outline and antialiasing. Points and open lines are one
  * pixel wide. Heatmaps, grids of values, images and pixelmaps have no area and are left out.
  */
 export function paintLabel(pixels: LabelPixels, view: LabelView, element: AnnotationElement, label: number): void {
@@ -113,7 +113,7 @@ function fillRings(pixels: LabelPixels, view: LabelView, rings: readonly (readon
   for (const ring of rings) {
     let [x0, y0] = ring.at(-1) ?? [0, 0];
     for (const [x1, y1] of ring) {
-      // Rows whose centers are at or below the upper end of the edge, and above its lower end.
+      // The edge crosses the rows whose centers are at or below its upper end, and above its lower end.
       const [upper, lower] = y0 < y1 ? [y0, y1] : [y1, y0];
       const firstEdgeRow = Math.max(firstRow, firstCenter(upper, scale) - top);
       const end = Math.min(endRow, firstCenter(lower, scale) - top);

@@ -123,7 +123,7 @@ export class ZarrLabels {
     throw noSuchKeyError();
   }
 
-  /** The samples of a chunk; `null` if no element overlaps it. */
+  /** The samples of a chunk; `null` if no element overlaps the chunk. */
   async #paint(
     elements: StoredElements,
     image: ArrayImage,
