@@ -146,7 +146,7 @@ export class Comments {
     return changedComment;
   }
 
-  /** Deletes a comment. Replies to it are kept, with a first comment that is empty. */
+  /** Deletes a comment. If the first comment of a thread has replies, the replies are kept, and only the text of the comment is removed. */
   async remove({ comment }: LoadedComment): Promise<void> {
     const { model } = this.options;
     await (comment.threadId === null ? model.removeThread(comment._id) : model.removeReply(comment));
@@ -188,8 +188,8 @@ export class Comments {
     const logins = loginsIn(text);
     if (logins.length === 0) return [];
     const users = (await this.options.directory?.usersByLogin?.(logins, author)) ?? [];
-    const position = ({ login }: { login: string }) => logins.indexOf(login.toLowerCase());
-    return users.map(({ id, login }) => ({ id, login })).sort((a, b) => position(a) - position(b));
+    const positionOf = ({ login }: { login: string }) => logins.indexOf(login.toLowerCase());
+    return users.map(({ id, login }) => ({ id, login })).sort((a, b) => positionOf(a) - positionOf(b));
   }
 
   /**

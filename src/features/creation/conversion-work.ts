@@ -33,6 +33,6 @@ export function isPending(status: number): boolean {
 /** The work that a job was created for; `null` for jobs of a different kind. */
 export function workOf(job: JobRecord): ConversionWork | null {
   const work = job.run?.task === conversionJobName ? job.other.conversion : undefined;
-  // Whoever writes this member stores a `ConversionWork`.
+  // The code that creates conversion jobs stores a `ConversionWork` in this member.
   return typeof work === 'object' && work !== null ? (work as ConversionWork) : null;
 }

@@ -15,7 +15,7 @@ import type { Address, ImageLocator, Instance } from './images/locator.js';
 import type { ImageSearch } from './search/search.js';
 import { resolveVisibility } from './visibility.js';
 
-/** Services of the routes of this feature. */
+/** Services that the routes of this feature use. */
 export interface DicomContext {
   records: HostRecords;
   images: Images;

@@ -30,7 +30,9 @@ async function chooseSyntax(
   context: CallerContext,
 ): Promise<string | null> {
   const { fileSyntaxes } = await instances.loadForms(instance, context);
-  return syntax === null || syntax === '*' ? fileSyntaxes[0]! : (fileSyntaxes.find((available) => available === syntax) ?? null);
+  return syntax === null || syntax === '*'
+    ? fileSyntaxes[0]!
+    : (fileSyntaxes.find((availableSyntax) => availableSyntax === syntax) ?? null);
 }
 
 function mediaTypeOf(syntax: string): string {

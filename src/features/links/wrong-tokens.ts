@@ -14,8 +14,8 @@ interface TokenWindow {
 }
 
 /**
- * Limits how many tokens an address can try. A wrong token is counted only once while the verdict about it is cached, so a program that
- * repeats requests with a revoked link does not reach the limit.
+ * Limits how many tokens an address can try. A wrong token is counted only once while the verdict about the token is cached, so a program
+ * that repeats requests with a revoked link does not reach the limit.
  */
 export class WrongTokens {
   readonly #windows = new LRUCache<string, TokenWindow>({ max: maxAddresses });

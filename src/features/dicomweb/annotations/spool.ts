@@ -73,7 +73,7 @@ class SpooledColumnWriter {
 
   async flush(): Promise<void> {
     if (this.#bufferedCount === 0 && this.#isFileCreated) return;
-    // A column keeps no file open, because there may be many of them.
+    // A column keeps no file open, because there may be many columns.
     await appendFile(this.path, new Uint8Array(this.#buffer, 0, this.#bufferedCount * this.type.BYTES_PER_ELEMENT), {
       mode: 0o600,
     });
@@ -92,7 +92,7 @@ class SpooledColumnWriter {
 interface SpooledMeasurement {
   name: string;
   values: SpooledColumn;
-  /** Numbers, from 1, of the shapes that have this measurement; `null` if all have it. */
+  /** The numbers, counted from 1, of the shapes that have this measurement; `null` if all shapes have it. */
   shapeNumbers: SpooledColumn | null;
 }
 
@@ -114,7 +114,7 @@ export interface SpooledGroup {
   /** Color of the first shape, as in elements. */
   color: string | null;
   points: SpooledColumn;
-  /** For each shape the position of its first coordinate, from 1; `null` if all shapes have equally many points. */
+  /** For each shape, the position of its first coordinate, counted from 1; `null` if all shapes have equally many points. */
   indices: SpooledColumn | null;
   measurements: SpooledMeasurement[];
 }
@@ -122,7 +122,7 @@ export interface SpooledGroup {
 /** The shapes of an annotation in files, ready to send. */
 export interface SpooledAnnotation {
   groups: SpooledGroup[];
-  /** Whether coordinates are 64-bit floats, not 32-bit. */
+  /** Whether coordinates are 64-bit floats. Otherwise, they are 32-bit floats. */
   isDouble: boolean;
   /** Numbers of elements, holes and measurements that are left out, by kind. */
   omittedCountByKind: Record<string, number>;

@@ -33,7 +33,7 @@ export class DicomFiles {
     return this.parts.queue.run(findAndUseFile, { signal, caller: callerName(caller), isNeverRefused: true });
   }
 
-  /** Transfer syntaxes of the frames, the stored one first, and the number of frames. */
+  /** Transfer syntaxes of the frames, the stored syntax first, and the number of frames. */
   loadForms(instance: FileInstance, context: CallerContext): Promise<{ syntaxes: string[]; frameCount: number }> {
     return this.#useFile(instance, context, ({ transferSyntax, frames: frameCount, isEncapsulated }) => ({
       syntaxes: isEncapsulated ? [transferSyntax, transferSyntaxes.explicitLittle] : [transferSyntax],

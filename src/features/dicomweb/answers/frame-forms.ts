@@ -54,7 +54,7 @@ export function chooseFrameForm(
     // By the standard, frames are sent as parts. A media type that is not multipart requests a single frame without parts.
     const isSentAsParts = isMultipart || acceptsAnything || type === 'multipart/*';
     if (!isSentAsParts && !isSingle) continue;
-    const syntax = syntaxes.find((available) => isAccepted(available, type, acceptedSyntax));
+    const syntax = syntaxes.find((availableSyntax) => isAccepted(availableSyntax, type, acceptedSyntax));
     if (syntax === undefined) continue;
     const mediaType = frameMediaType(syntax);
     return { syntax, type: mediaType, typeParameter: type.includes('*') ? mediaType : type, isMultipart: isSentAsParts };

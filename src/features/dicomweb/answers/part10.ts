@@ -80,7 +80,7 @@ async function createEncapsulatedFile(attributeBytes: Buffer, parts: FileParts):
       makePiece,
       tail,
     };
-  // Offsets of the fragments after the head, in bytes, and their total length.
+  // Offsets of the fragments after the head, in bytes. The last entry is the total length of the fragments.
   const frameStarts = new Float64Array(frameCount + 1);
   for (let frame = 0; frame < frameCount; frame++) {
     const length = frameLengthOf(frame);

@@ -52,7 +52,7 @@ function packRows(plane: Uint8Array, columns: number): Uint8Array {
   return Uint8Array.prototype.slice.call(packed, 0, packedLength);
 }
 
-function copyBytes(from: Uint8Array, start: number, end: number, to: Uint8Array, at: number): number {
-  to.set(from.subarray(start, end), at);
+function copyBytes(source: Uint8Array, start: number, end: number, target: Uint8Array, targetStart: number): number {
+  target.set(source.subarray(start, end), targetStart);
   return end - start;
 }

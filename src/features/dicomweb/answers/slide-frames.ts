@@ -50,7 +50,11 @@ export interface FrameInputs {
   signal?: AbortSignal | undefined;
 }
 
-/** Locates a frame of an instance, counted from 0, in its image. @returns the frame of the source, the tile in it, and the index of its optical path. */
+/**
+ * Locates a frame of an instance, counted from 0, in its image.
+ *
+ * @returns the frame of the source, the tile in that frame, and the index of the optical path.
+ */
 export function locateFrame(
   { facts, plan }: Pick<FrameInputs, 'facts' | 'plan'>,
   frameIndex: number,

@@ -70,7 +70,7 @@ function parseEntry(entry: string): AcceptedType[] {
   return [{ type: (parameters.get('type') ?? '*/*').toLowerCase(), isMultipart: true, syntax, quality }];
 }
 
-/** Whether a type matches an accepted type, which can have `*` as its second part or both parts. */
+/** Whether a type matches an accepted type, which can have `*` in place of its second part or of both parts. */
 export function matchesType(acceptedType: string, type: string): boolean {
   if (acceptedType === '*/*' || acceptedType === type) return true;
   return acceptedType.endsWith('/*') && type.startsWith(acceptedType.slice(0, -1));

@@ -68,13 +68,13 @@ function listOf(value: AttributeValue | readonly AttributeValue[]): readonly Att
 
 /** A number as text of at most 16 characters, the limit of a decimal string. */
 export function decimalText(value: number): string {
-  const plain = String(value);
-  if (plain.length <= 16) return plain;
+  const fullText = String(value);
+  if (fullText.length <= 16) return fullText;
   for (let digits = 15; digits > 0; digits--) {
     const text = String(Number(value.toPrecision(digits)));
     if (text.length <= 16) return text;
-    const exponential = value.toExponential(Math.max(0, digits - 6));
-    if (exponential.length <= 16) return exponential;
+    const exponentialText = value.toExponential(Math.max(0, digits - 6));
+    if (exponentialText.length <= 16) return exponentialText;
   }
   return '0';
 }

@@ -130,8 +130,8 @@ function planesOf({ frames = [], channels = [] }: ImageMetadata): Pick<ImageFact
   const positions = new Map<string, { label: string; frames: number[] }>();
   const channelList: { name: string; color: string | null }[] = [];
   for (const [frameIndex, { axes, channel, color, position }] of frames.entries()) {
-    const { C: c = 0, ...others } = axes;
-    const otherAxes = Object.entries(others).filter(([, value]) => value !== undefined);
+    const { C: c = 0, ...axesWithoutChannel } = axes;
+    const otherAxes = Object.entries(axesWithoutChannel).filter(([, value]) => value !== undefined);
     const key = otherAxes.map(([axis, value]) => `${axis}${value}`).join(' ');
     const label = otherAxes.map(([axis, value]) => (axis === 'XY' && position) || `${axis}${value}`).join(' ');
     const entry = positions.get(key) ?? { label, frames: [] };
