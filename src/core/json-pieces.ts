@@ -8,9 +8,9 @@ const charactersPerValue = 64;
 /** Approximate length of a piece in characters. */
 const pieceLength = 64 * 1024;
 
-/** Whether a value contains few values and only short texts. @param size the maximum number of values. */
-export function isSmall(value: unknown, size = maxSmallValues): boolean {
-  return subtractSize(value, size) >= 0;
+/** Whether a value contains few values and only short texts. */
+export function isSmall(value: unknown, maxValues = maxSmallValues): boolean {
+  return subtractSize(value, maxValues) >= 0;
 }
 
 /** A value that contains more than this many values is long. The text of a value of this size has some 256 KiB. */

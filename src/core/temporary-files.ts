@@ -38,7 +38,8 @@ export async function createTemporaryDirectory(parent: string): Promise<{ path: 
 /**
  * Removes the name of an open temporary file, so that its contents vanish when the file is closed or the process ends.
  *
- * @returns a function to call after the file was closed. It removes the file on systems where an open file must have a name.
+ * @returns a function to call after the file was closed. If the system did not allow removing the name, the function removes the
+ * file.
  */
 export async function unlinkOpenFile(path: string): Promise<() => Promise<void>> {
   const isUnlinked = await unlink(path).then(...toSuccess);
@@ -53,7 +54,7 @@ export async function sweepTemporaryFiles(directory: string): Promise<number> {
     if (owner === undefined) continue;
     const path = join(directory, name);
     // In a folder that everyone can write to, files of other users are not touched, because they might change while they are
-    // removedCount.
+    // removed.
     if (!(await isOwnedByUs(path)) || (!hasEnded(owner) && !(await isOld(path)))) continue;
     if (await rm(path, { recursive: true, maxRetries: 2 }).then(...toSuccess)) removedCount += 1;
   }
@@ -73,7 +74,7 @@ async function isOld(path: string): Promise<boolean> {
 async function changeTimeMs(path: string): Promise<number> {
   return lstat(path).then(
     ({ mtimeMs }) => mtimeMs,
-    // The file is being removedCount right now, so its process is alive.
+    // The file is being removed right now, so its process is alive.
     () => Date.now(),
   );
 }

@@ -12,8 +12,8 @@ function isHexId(value: object): value is HexId {
 }
 
 /**
- * Converts a value from the database to its JSON form: ids become hexadecimal text, dates are formatted by {@link formatDate}, and members
- * that are `undefined` or functions are left out.
+ * Converts a value from the database to its JSON form: ids become hexadecimal text, dates are formatted by {@link formatDate}, and
+ * members that are `undefined` or functions are left out.
  */
 export function toWire(value: unknown): unknown {
   if (typeof value === 'bigint') return value.toString();
@@ -25,7 +25,7 @@ export function toWire(value: unknown): unknown {
   const result: Record<string, unknown> = {};
   for (const [key, member] of Object.entries(value)) {
     if (member === undefined || typeof member === 'function') continue;
-    // Assigning to this one name would set the prototype instead of a member.
+    // Assigning to `__proto__` would set the prototype instead of a member.
     if (key === '__proto__') Object.defineProperty(result, key, { value: toWire(member), enumerable: true });
     else result[key] = toWire(member);
   }

@@ -6,7 +6,7 @@ import type { OwnCollections } from './own-collections.js';
 import type { ScheduleModel } from './schedule.js';
 
 interface SweepOptions {
-  /** Whether to check everything, or only records that name a process that has ended. */
+  /** Whether to check everything. Otherwise, only records that name an ended process are checked. */
   full: boolean;
   signal: AbortSignal;
 }

@@ -47,7 +47,7 @@ const overridableMethods = ['GET', 'PUT', 'PATCH', 'DELETE', 'HEAD'];
 export function mountRoutes<C>(routes: readonly RouteDefinition<C>[], options: MountOptions<C>): RequestHandler {
   const table = new RouteTable<{ route: RouteDefinition<C>; name: string }>();
   for (const route of routes) table.add(route, { route, name: `${route.method.toUpperCase()} ${route.path}` });
-  const shared = {
+  const services = {
     options: { ...options, logger: nonThrowingLogger(options.logger) },
     tokens: new RequestTokens(options.authenticate, options.tokenLocations),
     openRequests: new OpenRequests(),
@@ -58,7 +58,7 @@ export function mountRoutes<C>(routes: readonly RouteDefinition<C>[], options: M
     if (match !== null) {
       request.method = method;
       startRequestInTurn(
-        () => void runWithRequestId(request, response, () => new RouteCall(match, shared, request, response).run().catch(next)),
+        () => void runWithRequestId(request, response, () => new RouteCall(match, services, request, response).run().catch(next)),
       );
       return;
     }
@@ -90,7 +90,7 @@ const exposedHeaders = [
  * Adds the headers that let pages of every origin read the response, if the route allows that. For the origin `*`, browsers send no
  * cookies, so a page sees what anonymous callers see, or what its own token allows.
  *
- * @param preflightTokens only for a preflight request: the headers that can contain tokens
+ * @param preflightTokens set only for a preflight request: where actual requests can contain tokens.
  */
 function addCorsHeaders(anyOrigin: RouteOutline['anyOrigin'], response: Response, preflightTokens?: TokenLocations): void {
   if (anyOrigin !== true && anyOrigin !== 'always') return;
@@ -112,12 +112,12 @@ function addCorsHeaders(anyOrigin: RouteOutline['anyOrigin'], response: Response
 
 /** Adds names to a list header, which the host may already have set. */
 function addToList(response: Response, header: string, names: readonly string[]): void {
-  const existing = String(response.getHeader(header) ?? '')
+  const existingNames = String(response.getHeader(header) ?? '')
     .split(',')
     .map((name) => name.trim())
     .filter((name) => name !== '');
-  const existingNames = new Set(existing.map((name) => name.toLowerCase()));
-  response.setHeader(header, [...existing, ...names.filter((name) => !existingNames.has(name.toLowerCase()))].join(', '));
+  const lowerCaseNames = new Set(existingNames.map((name) => name.toLowerCase()));
+  response.setHeader(header, [...existingNames, ...names.filter((name) => !lowerCaseNames.has(name.toLowerCase()))].join(', '));
 }
 
 /** The method that the client intends. Clients behind proxies that pass only `GET` and `POST` send it in a header. */
@@ -149,13 +149,13 @@ class RouteCall<C> {
 
   constructor(
     private readonly match: MatchedRoute<{ route: RouteDefinition<C>; name: string }>,
-    private readonly shared: SharedServices<C>,
+    private readonly services: SharedServices<C>,
     private readonly request: Request,
     private readonly response: Response,
   ) {
     this.route = match.value.route;
     this.name = match.value.name;
-    this.options = shared.options;
+    this.options = services.options;
   }
 
   async run(): Promise<void> {
@@ -164,7 +164,7 @@ class RouteCall<C> {
     try {
       const parsed = await this.#parseRequest();
       const watch = () => {
-        unwatch ??= this.shared.openRequests.watch({
+        unwatch ??= this.services.openRequests.watch({
           // The caller is not checked between the end of the body and the response, because a change that removes the caller's own
           // rights must be completed.
           check: async () => (this.#isResponding || !request.complete ? this.#recheckCaller(parsed) : undefined),
@@ -210,7 +210,7 @@ class RouteCall<C> {
     const sender = senderOf(request, response);
     const isChange = route.method !== 'get';
     const cookieAllowed = route.cookie === true && (!isChange || sender === 'own');
-    const foundToken = await this.shared.tokens.find(request, sentParameters, { cookieAllowed });
+    const foundToken = await this.services.tokens.find(request, sentParameters, { cookieAllowed });
     for (const name of tokenParameters) if (!(name in (route.query ?? {}))) delete sentParameters[name];
     // `verified` is the owner of the token, even if the token lacks the scope of the route. Then `caller` is `null`.
     const verified = foundToken?.caller ?? null;

@@ -10,7 +10,7 @@ import type { RouteBody, RouteOutline } from '../route.js';
 /** The members of an Express request that are used here. */
 export interface HttpRequest extends IncomingMessage {
   originalUrl: string;
-  /** The part of the path before the router. */
+  /** The part of the path at which the router is mounted. */
   baseUrl: string;
   /** Set if a body parser of the host has run. */
   body?: unknown;
@@ -79,7 +79,7 @@ export function isForm(request: IncomingMessage): boolean {
   return type === 'application/x-www-form-urlencoded' || type === 'multipart/form-data';
 }
 
-/** Adds the fields of a form body to the parameters. Does nothing for other bodies. */
+/** Adds the fields of a form to the parameters. Does nothing if the body is not a form. */
 export async function addFormParameters(request: HttpRequest, sentParameters: SentParameters): Promise<void> {
   if (!isForm(request)) return;
   requireUncompressed(request);
@@ -206,15 +206,15 @@ function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
 }
 
 /**
- * Reads a body that is not needed to its end, and drops it. Otherwise a client that is still sending would never read the response,
- * and the connection could not be used for another request. The `requestTimeout` of the server limits the duration.
+ * Reads and drops the rest of a body that nobody needs. Otherwise a client that is still sending would never read the response, and
+ * the connection could not be used for another request. The server's `requestTimeout` limits the duration.
  */
 export function dropRemainingBody(request: IncomingMessage): void {
   if (!request.complete && !request.destroyed) request.on('data', () => pauseBetweenSlices(request)).resume();
 }
 
 /**
- * Reads the body in the way that the route's `body` declares.
+ * Reads the body of a request as the type that the route declares in `body`.
  *
  * @param sentParameters Query parameters, and the fields of a form.
  */
@@ -257,7 +257,7 @@ function refuseAccidentalForm(request: HttpRequest, route: RouteOutline, sentPar
   throw new BadParameterError(`The form contains "${shownName}", which is not a parameter of this request. ${bodyAdvice}`);
 }
 
-/** Converts a body that one of the host's parsers has parsed to bytes again. */
+/** Turns a body that a parser of the host has already parsed into bytes again. */
 function bytesOfParsedBody(request: HttpRequest): Buffer {
   const { body } = request;
   if (Buffer.isBuffer(body)) return body;
