@@ -29,7 +29,7 @@ export interface ReadOptions {
   into?: Uint8Array | undefined;
 }
 
-/** Random access to the bytes of a file, wherever it is stored. */
+/** Random access to the bytes of a file, independent of where the file is stored. */
 export interface ByteReader {
   /** Length of the file in bytes. */
   readonly size: number;
@@ -68,12 +68,13 @@ export interface SourceFolder {
   /** The file at a path relative to this folder, with `/` between names; `null` if there is none. */
   file(path: string): Promise<FolderFile | null>;
   /**
-   * Sorted paths, relative to this folder, of the files directly in a folder; `''` is this folder. `null` if there is no such
-   * folder.
+   * Lists the files directly in the folder at `path`, where `''` is this folder. The result contains sorted paths relative to this
+   * folder, or is `null` if there is no such folder.
    */
   files(path: string): Promise<readonly string[] | null>;
   /**
-   * A folder with everything below it, for images whose files are read by their paths; `null` if there is no such folder.
+   * Opens the folder at `path` with everything below it, for images whose files are read by their paths. `null` if there is no such
+   * folder.
    *
    * @throws TileSourceError if the folder contains too many folders.
    */
@@ -118,7 +119,7 @@ export interface FrameBox {
   frame: number;
   /** In pixels of the level. */
   box: { left: number; top: number; width: number; height: number };
-  /** Whether pixels of levels that the file does not contain are picked instead of averaged. */
+  /** Whether levels that the file does not contain are made by picking pixels of a finer level instead of averaging them. */
   nearest?: boolean;
   /** Collects the corrupt tiles, which are left empty. Without this collection, reading fails at the first corrupt tile. */
   corrupt?: CorruptTiles | undefined;
@@ -215,8 +216,8 @@ export interface EncodedImage {
   width: number;
   height: number;
   /**
-   * Size of the area at the upper left that the file defines. Present if this area is smaller than the tile's part of the image,
-   * because the file rounds the sizes of levels down.
+   * Size of the area at the upper left whose pixels the file contains. Present if this area is smaller than the tile's part of the
+   * image, because the file rounds the sizes of levels down.
    */
   content?: { width: number; height: number };
 }
@@ -231,7 +232,7 @@ export interface StoredLevel {
   colors: StoredColors;
   /** Length in bytes of the result of {@link StoredLevel.read} for a tile. Tiles are numbered row by row, from 0. */
   lengthOf(tile: number): number;
-  /** The stored bytes of a tile as a complete picture of full tile size. @throws TileSourceError if they are corrupt. */
+  /** The stored bytes of a tile, as a complete picture of full tile size. @throws TileSourceError if they are corrupt. */
   read(tile: number, signal?: AbortSignal): Promise<Uint8Array>;
 }
 
@@ -246,7 +247,7 @@ export interface DicomJsonElement {
 /** A data set in the JSON of DICOM. */
 export type DicomJson = Record<string, DicomJsonElement>;
 
-/** A DICOM file, unchanged. */
+/** Access to the contents of a DICOM file, without conversion. */
 export interface DicomFile {
   /** The attributes, without the samples. Long values are replaced by addresses below `bulkRoot`. */
   json(bulkRoot: string, signal?: AbortSignal): Promise<DicomJson>;
@@ -261,13 +262,13 @@ export interface DicomFile {
   size: number;
   /** Bytes of the file. */
   bytes(offset: number, length: number, signal?: AbortSignal): Promise<Uint8Array>;
-  /** The stored bytes of a frame, from 0. @throws TileSourceError if they are corrupt. */
+  /** The stored bytes of the frame with this number, from 0. @throws TileSourceError if they are corrupt. */
   frame(number: number, signal?: AbortSignal): Promise<Uint8Array>;
   /** The decoded samples of a frame, as stored: colors as RGB. @throws TileSourceError if they are corrupt. */
   decoded(number: number, signal?: AbortSignal): Promise<Raster>;
 }
 
-/** A lossy codec, or one whose files do not tell whether their compression was lossless. */
+/** A lossy codec, or a codec whose files do not tell whether their compression was lossless. */
 export type LossyCodec = 'jpeg' | 'jpeg2000' | 'jpegxr' | 'jpegxl' | 'webp' | 'heif' | 'avif';
 
 /** A small picture in the file besides its main image, such as a label, macro or thumbnail. */

@@ -65,8 +65,8 @@ export function boundsOf(
 ): Bounds {
   const corner = (x: number, y: number) => locate({ x: x * width, y: y * height });
   // Edges may be curved in the projection, so the extent includes points along the edges, not only the corners.
-  const steps = 16;
-  const edgePoints = Array.from({ length: steps + 1 }, (_, i) => i / steps).flatMap((fraction) => [
+  const stepsPerEdge = 16;
+  const edgePoints = Array.from({ length: stepsPerEdge + 1 }, (_, i) => i / stepsPerEdge).flatMap((fraction) => [
     corner(fraction, 0),
     corner(fraction, 1),
     corner(0, fraction),

@@ -75,13 +75,13 @@ function clipToMap({ x, y }: Point): Point {
  * the edges or middle lines of the image.
  */
 function crossesAntimeridian({ width, height }: Size, project: Transformer): boolean {
-  const steps = 4 * positionsPerSide;
+  const stepsPerLine = 4 * positionsPerSide;
   const lines = [0, 0.5, 1].flatMap((fixed): ((moving: number) => Point)[] => [
     (moving) => ({ x: moving * width, y: fixed * height }),
     (moving) => ({ x: fixed * width, y: moving * height }),
   ]);
   return lines.some((pointAt) => {
-    const xs = Array.from({ length: steps + 1 }, (_, i) => project(pointAt(i / steps)).x);
+    const xs = Array.from({ length: stepsPerLine + 1 }, (_, i) => project(pointAt(i / stepsPerLine)).x);
     return xs.some((x, i) => i > 0 && Math.abs(x - xs[i - 1]!) > halfWorldMeters);
   });
 }

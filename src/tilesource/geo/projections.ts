@@ -96,8 +96,8 @@ export function parseProjectionName(name: string): string | null {
   if (code === undefined) return null;
   requireProjections();
   const epsgCode = Number(code);
-  const projected = projectionOfKeys({ GTModelTypeGeoKey: 1, ProjectedCSTypeGeoKey: epsgCode });
-  const projection = projected ?? projectionOfKeys({ GTModelTypeGeoKey: 2, GeographicTypeGeoKey: epsgCode });
+  const projectedSystem = projectionOfKeys({ GTModelTypeGeoKey: 1, ProjectedCSTypeGeoKey: epsgCode });
+  const projection = projectedSystem ?? projectionOfKeys({ GTModelTypeGeoKey: 2, GeographicTypeGeoKey: epsgCode });
   if (projection === null) throw new BadValueError(`Unknown projection '${name}'`);
   return projection;
 }

@@ -110,8 +110,8 @@ function pixelBounds(
   { west, north, east, south }: { west: number; north: number; east: number; south: number },
   toPixel: (point: Point) => Point,
 ): { left: number; right: number; top: number; bottom: number } {
-  const steps = 8;
-  const pixels = Array.from({ length: steps + 1 }, (_, i) => i / steps).flatMap((fraction) => {
+  const stepsPerEdge = 8;
+  const pixels = Array.from({ length: stepsPerEdge + 1 }, (_, i) => i / stepsPerEdge).flatMap((fraction) => {
     const [x, y] = [west + (east - west) * fraction, south + (north - south) * fraction];
     return [toPixel({ x, y: north }), toPixel({ x, y: south }), toPixel({ x: west, y }), toPixel({ x: east, y })];
   });

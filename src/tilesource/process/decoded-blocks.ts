@@ -21,7 +21,7 @@ interface CachedBlock {
  */
 export class DecodedBlocks {
   readonly #blocks: LRUCache<string, CachedBlock>;
-  readonly #decoding = new SharedWork<Raster>();
+  readonly #runningDecodes = new SharedWork<Raster>();
   #fileCount = 0;
 
   constructor(maxBytes: number) {
@@ -42,7 +42,7 @@ export class DecodedBlocks {
         const key = prefix + name;
         const cached = this.#blocks.get(key);
         if (cached !== undefined) return Promise.resolve(cached.raster);
-        return this.#decoding.join(
+        return this.#runningDecodes.join(
           key,
           async (sharedSignal) => {
             const raster = await decode(sharedSignal);

@@ -50,7 +50,7 @@ export function levelDirectories(levels: readonly Level[], tileSide: number, fir
 export class TileQueue {
   readonly #container: TiffContainer;
   readonly #encode: (tile: Raster) => Promise<Uint8Array> | Uint8Array;
-  readonly #writing = new Set<Promise<void>>();
+  readonly #runningWrites = new Set<Promise<void>>();
   #failure: { error: unknown } | null = null;
 
   constructor(container: TiffContainer, encode: (tile: Raster) => Promise<Uint8Array> | Uint8Array) {
@@ -60,15 +60,15 @@ export class TileQueue {
 
   /** Starts to encode and write a tile. Waits while too many bytes are being written. */
   async add(level: Level, tileIndex: number, tile: Raster): Promise<void> {
-    const writing: Promise<void> = this.#write(level, tileIndex, tile)
+    const write: Promise<void> = this.#write(level, tileIndex, tile)
       .catch((error: unknown) => {
         this.#failure ??= { error };
       })
-      .finally(() => this.#writing.delete(writing));
-    this.#writing.add(writing);
+      .finally(() => this.#runningWrites.delete(write));
+    this.#runningWrites.add(write);
     // The caller reads on while tiles are encoded, up to this limit.
-    while (this.#writing.size > 0 && (this.#writing.size + 1) * tile.data.byteLength > maxWaitingBytes) {
-      await Promise.race(this.#writing);
+    while (this.#runningWrites.size > 0 && (this.#runningWrites.size + 1) * tile.data.byteLength > maxWaitingBytes) {
+      await Promise.race(this.#runningWrites);
     }
   }
 
@@ -79,7 +79,7 @@ export class TileQueue {
 
   /** Waits until all tiles are written or have failed. Does not throw. */
   async settle(): Promise<void> {
-    await Promise.all(this.#writing);
+    await Promise.all(this.#runningWrites);
   }
 
   async #write(level: Level, tileIndex: number, tile: Raster): Promise<void> {

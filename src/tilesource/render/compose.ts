@@ -52,9 +52,9 @@ export interface LevelBox {
   frame: number;
   /** In pixels of the level. */
   box: Box;
-  /** Whether pixels of levels that the file does not contain are picked instead of averaged. */
+  /** Whether levels that the file does not contain are made by picking pixels of a finer level instead of averaging them. */
   nearest?: boolean;
-  /** For each band, the sample that means no value in the picture: see {@link AverageOptions}. */
+  /** For each band, a sample that means "no data" besides the image's nodata value: see {@link AverageOptions}. */
   bandNodata?: readonly (number | null)[];
   /** Collects the corrupt tiles, which are left empty. Without this collection, reading fails at the first corrupt tile. */
   corrupt?: CorruptTiles | undefined;

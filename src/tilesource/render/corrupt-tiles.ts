@@ -149,10 +149,10 @@ export class CorruptTiles {
 
 /** Points that are evenly distributed in a rectangle. */
 function samplePoints({ left, top, width, height }: Window): [number, number][] {
-  const steps = 16;
-  return Array.from({ length: steps ** 2 }, (_, at) => [
-    left + ((Math.floor(at / steps) + 0.5) / steps) * width,
-    top + (((at % steps) + 0.5) / steps) * height,
+  const stepsPerSide = 16;
+  return Array.from({ length: stepsPerSide ** 2 }, (_, at) => [
+    left + ((Math.floor(at / stepsPerSide) + 0.5) / stepsPerSide) * width,
+    top + (((at % stepsPerSide) + 0.5) / stepsPerSide) * height,
   ]);
 }
 
@@ -161,11 +161,14 @@ function visibleBoxes(
   { left, top, width, height }: Window,
   toOther: (x: number, y: number) => readonly (readonly [number, number])[],
 ): Window[] {
-  const steps = 8;
+  const stepsPerSide = 8;
   const ranges: { xs: number[]; ys: number[] }[] = [];
-  for (let at = 0; at < (steps + 1) ** 2; at += 1) {
-    const [column, row] = [at % (steps + 1), Math.floor(at / (steps + 1))];
-    for (const [pointIndex, [x, y]] of toOther(left + (column / steps) * width, top + (row / steps) * height).entries()) {
+  for (let at = 0; at < (stepsPerSide + 1) ** 2; at += 1) {
+    const [column, row] = [at % (stepsPerSide + 1), Math.floor(at / (stepsPerSide + 1))];
+    for (const [pointIndex, [x, y]] of toOther(
+      left + (column / stepsPerSide) * width,
+      top + (row / stepsPerSide) * height,
+    ).entries()) {
       if (!Number.isFinite(x) || !Number.isFinite(y)) continue;
       const range = (ranges[pointIndex] ??= { xs: [], ys: [] });
       range.xs.push(x);

@@ -245,8 +245,8 @@ export async function resizePicture(picture: Picture, size: Size & { kernel: Ker
   let image = addScaling(openPicture(picture), size);
   // libvips returns gray as one band only on request, and always returns gray with alpha as four bands.
   if (picture.bands === 1) image = image.toColourspace('b-w');
-  const resized = image.raw();
-  const { data, info } = await runProcessing(() => resized.toBuffer({ resolveWithObject: true }), signal);
+  const rawImage = image.raw();
+  const { data, info } = await runProcessing(() => rawImage.toBuffer({ resolveWithObject: true }), signal);
   const out: Picture = { data, width: info.width, height: info.height, bands: picture.bands, dtype: 'uint8' };
   return info.channels === picture.bands ? out : { ...out, data: await extractGrayAndAlpha(data) };
 }

@@ -71,8 +71,8 @@ export async function convertToSrgb(picture: Picture, profile: Uint8Array): Prom
   );
   // Raw output of gray with alpha would lose the alpha. Alpha needs no conversion, so it is copied from the picture.
   if (picture.bands === 2) image = image.removeAlpha();
-  const converted = image.raw();
-  const { data, info } = await runProcessing(() => converted.toBuffer({ resolveWithObject: true }));
+  const rawImage = image.raw();
+  const { data, info } = await runProcessing(() => rawImage.toBuffer({ resolveWithObject: true }));
   if (picture.bands === 2 && info.channels === 1) {
     const out = picture.data.slice();
     for (let pixel = 0; pixel < data.length; pixel += 1) out[pixel * 2] = data[pixel] ?? 0;

@@ -305,16 +305,23 @@ export class RegionMaker {
     const corrupt = appearance.style === null ? undefined : new CorruptTiles();
     const readBlock = (box: Box) => this.#drawBlock(prepared, box, corrupt, signal);
     // Only a rendered picture tells the number of bands.
-    const probe = await this.#renderer.renderBox({ ...corner, corrupt: corrupt && new CorruptTiles() }, appearance, signal);
+    const cornerPicture = await this.#renderer.renderBox(
+      { ...corner, corrupt: corrupt && new CorruptTiles() },
+      appearance,
+      signal,
+    );
     const isPadded = !isSameSize(canvas, plan.output);
     const streamedPicture = await streamTiledTiff(
       {
         ...canvas,
-        bands: probe.bands,
+        bands: cornerPicture.bands,
         dtype: 'uint8',
         read: (box) =>
           isPadded && fill
-            ? completeBlock({ box, content: { ...position, ...plan.output }, bands: probe.bands, color: fill.color }, readBlock)
+            ? completeBlock(
+                { box, content: { ...position, ...plan.output }, bands: cornerPicture.bands, color: fill.color },
+                readBlock,
+              )
             : readBlock(box),
         ...scale,
       },

@@ -49,7 +49,7 @@ export function planScaling(
   const x = planAxis(window.left, window.width, size.width, output.width, kernel);
   const y = planAxis(window.top, window.height, size.height, output.height, kernel);
   const isWhole = x.isWhole && y.isWhole && !isPart;
-  const [across, down] = isWhole ? [x.rounded, y.rounded] : [x.needed, y.needed];
+  const [across, down] = isWhole ? [x.roundedRange, y.roundedRange] : [x.neededRange, y.neededRange];
   return {
     box: { left: across.from, top: down.from, width: across.to - across.from, height: down.to - down.from },
     window: isWhole
@@ -64,13 +64,13 @@ export function planScaling(
 function planAxis(start: number, length: number, limit: number, output: number, kernel: ScaleMethod) {
   const ratio = length / output;
   const first = Math.min(limit - 1, Math.max(0, Math.round(start)));
-  const rounded = { from: first, to: Math.min(limit, Math.max(first + 1, Math.round(start + length))) };
-  const edgeError = Math.max(Math.abs(rounded.from - start), Math.abs(rounded.to - start - length)) / ratio;
+  const roundedRange = { from: first, to: Math.min(limit, Math.max(first + 1, Math.round(start + length))) };
+  const edgeError = Math.max(Math.abs(roundedRange.from - start), Math.abs(roundedRange.to - start - length)) / ratio;
   const reachPixels = reach(kernel, ratio);
   const margin = reachPixels === 0 ? 0 : reachPixels + 1;
   const from = Math.min(limit - 1, Math.max(0, Math.floor(start - margin)));
-  const needed = { from, to: Math.min(limit, Math.max(from + 1, Math.ceil(start + length + margin))) };
-  return { rounded, needed, isWhole: edgeError <= maxEdgeError };
+  const neededRange = { from, to: Math.min(limit, Math.max(from + 1, Math.ceil(start + length + margin))) };
+  return { roundedRange, neededRange, isWhole: edgeError <= maxEdgeError };
 }
 
 /**

@@ -22,8 +22,8 @@ export async function transformPicture(
   if (mirror) image = image.flop();
   if (degrees !== 0) image = image.rotate(degrees);
   if (bands <= 2) image = image.toColourspace('b-w');
-  const transformed = image.raw();
-  const { data, info } = await runProcessing(() => transformed.toBuffer({ resolveWithObject: true }), signal);
+  const rawImage = image.raw();
+  const { data, info } = await runProcessing(() => rawImage.toBuffer({ resolveWithObject: true }), signal);
   return { data, width: info.width, height: info.height, bands: bandsOf(info.channels), dtype: 'uint8' };
 }
 

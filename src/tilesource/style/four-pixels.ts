@@ -40,7 +40,8 @@ export function fourPixelPass(layers: readonly FusedLayer[], words: Int32Array, 
     const offset = (base.table.offset << 8) + second.table.offset;
     const colors = pairColors(base.table, second.table, memo);
     const { data, stride } = base;
-    return (first, end) => lookUpPairs({ data, stride, a: base.band, b: second.band, offset, colors }, words, first, end);
+    const bands = { data, stride, baseBand: base.band, multipliedBand: second.band, offset, colors };
+    return (first, end) => lookUpPairs(bands, words, first, end);
   }
   const { data, stride } = base;
   const isTriples = layers.every((layer) => layer.data === data && layer.stride === 3);
@@ -57,36 +58,44 @@ function lookUp({ data, stride, band, table }: FusedLayer, words: Int32Array, fi
   const { words: colors, offset } = table;
   let at = first * stride + band;
   for (let pixel = first, to = (first >> 2) * 3; pixel < end; pixel += 4, to += 3, at += 4 * stride) {
-    const b = colors[data[at + stride]! - offset]! & 0xff_ff_ff;
-    const c = colors[data[at + 2 * stride]! - offset]! & 0xff_ff_ff;
-    words[to] = (colors[data[at]! - offset]! & 0xff_ff_ff) | (b << 24);
-    words[to + 1] = (b >> 8) | (c << 16);
-    words[to + 2] = (c >> 16) | (colors[data[at + 3 * stride]! - offset]! << 8);
+    const color2 = colors[data[at + stride]! - offset]! & 0xff_ff_ff;
+    const color3 = colors[data[at + 2 * stride]! - offset]! & 0xff_ff_ff;
+    words[to] = (colors[data[at]! - offset]! & 0xff_ff_ff) | (color2 << 24);
+    words[to + 1] = (color2 >> 8) | (color3 << 16);
+    words[to + 2] = (color3 >> 16) | (colors[data[at + 3 * stride]! - offset]! << 8);
   }
 }
 
 interface PairedBands {
   data: Samples;
   stride: number;
-  a: number;
-  b: number;
+  /** Index of the base band in a pixel. */
+  baseBand: number;
+  /** Index in a pixel of the band that is multiplied. */
+  multipliedBand: number;
   /** What is subtracted from the index of a pair to find its color in `colors`. */
   offset: number;
   colors: Int32Array;
 }
 
-function lookUpPairs({ data, stride, a, b, offset, colors }: PairedBands, words: Int32Array, first: number, end: number): void {
-  const bandDistance = b - a;
-  let at = first * stride + a;
-  for (let pixel = first, to = (first >> 2) * 3; pixel < end; pixel += 4, to += 3, at += 4 * stride) {
-    const y = at + stride;
-    const z = y + stride;
-    const last = z + stride;
-    const colorY = colors[(data[y]! << 8) + data[y + bandDistance]! - offset]! & 0xff_ff_ff;
-    const colorZ = colors[(data[z]! << 8) + data[z + bandDistance]! - offset]! & 0xff_ff_ff;
-    words[to] = (colors[(data[at]! << 8) + data[at + bandDistance]! - offset]! & 0xff_ff_ff) | (colorY << 24);
-    words[to + 1] = (colorY >> 8) | (colorZ << 16);
-    words[to + 2] = (colorZ >> 16) | (colors[(data[last]! << 8) + data[last + bandDistance]! - offset]! << 8);
+function lookUpPairs(
+  { data, stride, baseBand, multipliedBand, offset, colors }: PairedBands,
+  words: Int32Array,
+  first: number,
+  end: number,
+): void {
+  const bandDistance = multipliedBand - baseBand;
+  // Positions in `data` of the base band of four pixels.
+  let at1 = first * stride + baseBand;
+  for (let pixel = first, to = (first >> 2) * 3; pixel < end; pixel += 4, to += 3, at1 += 4 * stride) {
+    const at2 = at1 + stride;
+    const at3 = at2 + stride;
+    const at4 = at3 + stride;
+    const color2 = colors[(data[at2]! << 8) + data[at2 + bandDistance]! - offset]! & 0xff_ff_ff;
+    const color3 = colors[(data[at3]! << 8) + data[at3 + bandDistance]! - offset]! & 0xff_ff_ff;
+    words[to] = (colors[(data[at1]! << 8) + data[at1 + bandDistance]! - offset]! & 0xff_ff_ff) | (color2 << 24);
+    words[to + 1] = (color2 >> 8) | (color3 << 16);
+    words[to + 2] = (color3 >> 16) | (colors[(data[at4]! << 8) + data[at4 + bandDistance]! - offset]! << 8);
   }
 }
 
@@ -101,16 +110,17 @@ function sumTriples(
   { first, end }: { first: number; end: number },
 ): void {
   for (let at = (first >> 2) * 3; at < (end >> 2) * 3; at += 3) {
+    // Three words contain the samples of four pixels.
     const x = samples[at]!;
     const y = samples[at + 1]!;
     const z = samples[at + 2]!;
-    const a = colors[x & 255]! | colors[256 + ((x >> 8) & 255)]! | colors[512 + ((x >> 16) & 255)]!;
-    const b = (colors[x >>> 24]! | colors[256 + (y & 255)]! | colors[512 + ((y >> 8) & 255)]!) & 0xff_ff_ff;
-    const c = (colors[(y >> 16) & 255]! | colors[256 + (y >>> 24)]! | colors[512 + (z & 255)]!) & 0xff_ff_ff;
-    const d = colors[(z >> 8) & 255]! | colors[256 + ((z >> 16) & 255)]! | colors[512 + (z >>> 24)]!;
-    words[at] = (a & 0xff_ff_ff) | (b << 24);
-    words[at + 1] = (b >> 8) | (c << 16);
-    words[at + 2] = (c >> 16) | (d << 8);
+    const color1 = colors[x & 255]! | colors[256 + ((x >> 8) & 255)]! | colors[512 + ((x >> 16) & 255)]!;
+    const color2 = (colors[x >>> 24]! | colors[256 + (y & 255)]! | colors[512 + ((y >> 8) & 255)]!) & 0xff_ff_ff;
+    const color3 = (colors[(y >> 16) & 255]! | colors[256 + (y >>> 24)]! | colors[512 + (z & 255)]!) & 0xff_ff_ff;
+    const color4 = colors[(z >> 8) & 255]! | colors[256 + ((z >> 16) & 255)]! | colors[512 + (z >>> 24)]!;
+    words[at] = (color1 & 0xff_ff_ff) | (color2 << 24);
+    words[at + 1] = (color2 >> 8) | (color3 << 16);
+    words[at + 2] = (color3 >> 16) | (color4 << 8);
   }
 }
 

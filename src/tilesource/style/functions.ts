@@ -13,14 +13,14 @@ export type StyleFunction =
   /** Shows which pixels of the image have one of some values. */
   | { name: 'maskPixelValues'; values: readonly (number | readonly number[])[]; positive: Rgba; negative: Rgba };
 
-const names = ['medianFilter', 'maskPixelValues'];
+const functionNames = ['medianFilter', 'maskPixelValues'];
 /** The prefix of large_image, which its clients send. */
 const libraryPrefix = /^large_image\.tilesource\.stylefuncs\./;
 
 const maxFunctions = 4;
 const maxKernel = 15;
-const maxValues = 4096;
-const maxSamples = 64;
+const maxMaskValues = 4096;
+const maxSamplesPerValue = 64;
 
 /** Number of pixels that are processed between two checks of the time. */
 const pixelsPerCheck = 16_384;
@@ -38,7 +38,7 @@ export function parseFunctions(value: unknown): StyleFunction[] {
     if (shortName === 'medianFilter') return parseMedianFilter(parameters);
     if (shortName === 'maskPixelValues') return parseMaskPixelValues(parameters);
     throw new BadValueError(
-      `Style 'function' ${shorten(name)} does not exist. Allowed values: ${names.join(', ')}. No other code is run.`,
+      `Style 'function' ${shorten(name)} does not exist. Allowed values: ${functionNames.join(', ')}. No other code is run.`,
     );
   });
 }
@@ -65,10 +65,10 @@ function parseMaskPixelValues(parameters: Record<string, unknown>): StyleFunctio
   const { values, positive, negative } = parameters;
   const isValue = (value: unknown): value is number | number[] =>
     Number.isFinite(value) ||
-    (Array.isArray(value) && value.length <= maxSamples && value.every((sample) => Number.isFinite(sample)));
-  if (!Array.isArray(values) || values.length > maxValues || !values.every(isValue)) {
+    (Array.isArray(value) && value.length <= maxSamplesPerValue && value.every((sample) => Number.isFinite(sample)));
+  if (!Array.isArray(values) || values.length > maxMaskValues || !values.every(isValue)) {
     throw new BadValueError(
-      `Invalid values of maskPixelValues. They must be at most ${maxValues} numbers, or lists of the samples of a pixel.`,
+      `Invalid values of maskPixelValues. They must be at most ${maxMaskValues} numbers, or lists of the samples of a pixel.`,
     );
   }
   return {

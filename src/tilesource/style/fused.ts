@@ -67,11 +67,11 @@ function packTriples(
   const isAligned = first % 4 === 0;
   const foursCount = isAligned ? count - (count % 4) : 0;
   for (let pixel = 0, to = (first * 3) >> 2; pixel < foursCount; pixel += 4, to += 3) {
-    const b = colors[pixel + 1]!;
-    const c = colors[pixel + 2]!;
-    words[to] = (colors[pixel]! & 0xff_ff_ff) | (b << 24);
-    words[to + 1] = ((b >> 8) & 0xff_ff) | (c << 16);
-    words[to + 2] = ((c >> 16) & 0xff) | (colors[pixel + 3]! << 8);
+    const color2 = colors[pixel + 1]!;
+    const color3 = colors[pixel + 2]!;
+    words[to] = (colors[pixel]! & 0xff_ff_ff) | (color2 << 24);
+    words[to + 1] = ((color2 >> 8) & 0xff_ff) | (color3 << 16);
+    words[to + 2] = ((color3 >> 16) & 0xff) | (colors[pixel + 3]! << 8);
   }
   for (let pixel = foursCount, to = (first + foursCount) * 3; pixel < count; pixel += 1, to += 3) {
     const word = colors[pixel]!;

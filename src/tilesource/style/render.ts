@@ -102,13 +102,13 @@ export async function styleRaster(
   const planes = tableLayers?.some(({ colors }) => colors.isMultiplied) === false ? null : makePlanes(maxPixels);
   for (let first = 0; first < total; first += chunkPixels) {
     if (first > 0 && isSliceOver()) await nextSlice(options.signal);
-    const span = { first, count: Math.min(chunkPixels, total - first) };
+    const run = { first, count: Math.min(chunkPixels, total - first) };
     if (planes) {
-      blend(layers, span, planes, work.indexes);
-      storePlanes(planes, span, shape, data);
+      blend(layers, run, planes, work.indexes);
+      storePlanes(planes, run, shape, data);
     } else if (tableLayers) {
-      lighten(tableLayers, span, work);
-      storeBytes(work, span, shape, data);
+      lighten(tableLayers, run, work);
+      storeBytes(work, run, shape, data);
     }
   }
   return { data, width: shape.width, height: shape.height, bands: shape.bands, dtype: 'uint8' };
@@ -164,8 +164,8 @@ function findIndexes({ samples, table }: TableLayer, { first, count }: PixelRun,
  * Combines layers that only lighten: the largest value of each channel counts. Therefore fractions can be cut off before values are
  * compared.
  */
-function lighten(layers: readonly TableLayer[], span: PixelRun, { bytes, words, indexes }: WorkBuffers): void {
-  const { count } = span;
+function lighten(layers: readonly TableLayer[], run: PixelRun, { bytes, words, indexes }: WorkBuffers): void {
+  const { count } = run;
   const [base] = layers;
   if (!base) return;
   // For each channel, the maximum byte that it may already have, and whether it is always 255.
@@ -176,7 +176,7 @@ function lighten(layers: readonly TableLayer[], span: PixelRun, { bytes, words, 
     const colors = table.words;
     const activeChannels = channels.filter((channel) => !isAlwaysFull[channel] && table.highs[channel]! > 0);
     if (layer !== base && activeChannels.length === 0) continue;
-    findIndexes(layer, span, indexes);
+    findIndexes(layer, run, indexes);
     if (layer === base) for (let pixel = 0; pixel < count; pixel += 1) words[pixel] = colors[indexes[pixel]!]!;
     else if (activeChannels.every((channel) => maxBytes[channel] === 0)) {
       // The maximum of a byte and 0, and of a byte and 255, is the same as their bitwise "or".
@@ -213,20 +213,20 @@ function expand(plane: Plane, count: number): Float32Array {
 }
 
 /** Combines layers of any kind into planes. Values have fractions. */
-function blend(layers: readonly Layer[], span: PixelRun, planes: readonly Plane[], indexes: Uint16Array): void {
+function blend(layers: readonly Layer[], run: PixelRun, planes: readonly Plane[], indexes: Uint16Array): void {
   for (const plane of planes) plane.constant = 0;
   layers.forEach((layer, position) => {
     // The first layer has no earlier layer to multiply with.
     if (position === 0 && layer.colors.isMultiplied) return;
-    if (hasTable(layer)) blendByTable(layer, span, planes, indexes);
-    else blendComputed(layer, span, planes);
+    if (hasTable(layer)) blendByTable(layer, run, planes, indexes);
+    else blendComputed(layer, run, planes);
   });
 }
 
-function blendByTable(layer: TableLayer, span: PixelRun, planes: readonly Plane[], indexes: Uint16Array): void {
-  const { count } = span;
+function blendByTable(layer: TableLayer, run: PixelRun, planes: readonly Plane[], indexes: Uint16Array): void {
+  const { count } = run;
   const { colors, table } = layer;
-  findIndexes(layer, span, indexes);
+  findIndexes(layer, run, indexes);
   for (const channel of channels) {
     const values = table.planes[channel]!;
     const plane = planes[channel]!;
