@@ -1,6 +1,6 @@
 /**
- * A request about many things is answered after this time, in milliseconds, even if its work has not ended, because proxies give up
- * after a minute.
+ * Maximum time for the answer to a request about many documents, in milliseconds. If the work takes longer, the request gets an
+ * interim answer, because proxies give up after a minute.
  */
 export const answerLimitMs = 20_000;
 
@@ -8,7 +8,7 @@ export const answerLimitMs = 20_000;
  * Returns the result of work that ends within `ms`. Otherwise returns `interimAnswer()` after that time, while the work continues.
  *
  * @param options `onLateError` is called if the work fails after `ms`.
- * @throws the error of work that fails within `ms`.
+ * @throws the error of `work` if it fails within `ms`.
  */
 export function answerInTime<T>(
   work: Promise<T>,

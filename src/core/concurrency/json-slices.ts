@@ -43,7 +43,7 @@ interface LocatedContainer {
 const [quote, backslash, comma] = [0x22, 0x5c, 0x2c];
 const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d];
 
-/** Thrown for a text that is not valid JSON, although each of its parts is. */
+/** Thrown for a text that is not valid JSON, although each of its parts is valid. */
 class MalformedJsonError extends Error {}
 
 /** Limits of a JSON text. */
@@ -220,7 +220,7 @@ function assignPart(members: Record<string, unknown>, part: Readonly<Record<stri
   const names = Object.keys(part);
   if (names.length === 0) throw new MalformedJsonError();
   for (const name of names) {
-    // A member with this name is a member like any other, as for `JSON.parse`.
+    // As with `JSON.parse`, `__proto__` becomes a member like any other.
     if (name === '__proto__')
       Object.defineProperty(members, name, { value: part[name], writable: true, enumerable: true, configurable: true });
     else members[name] = part[name];

@@ -25,8 +25,8 @@ const defaultQueues = {
   /** Regions, thumbnails, histograms and similar pictures. */
   pictures: { running: 4, waiting: 500 },
   /**
-   * Making pictures and histograms that are stored as files, which is mostly waiting for the database. Their drawing waits in
-   * `pictures`.
+   * Tasks that make pictures and histograms that are stored as files. These tasks mostly wait for the database; the drawing itself
+   * waits in `pictures`.
    */
   keptFiles: { running: 8, waiting: 500 },
   /** Parts of answers with elements of annotations, and pictures of elements. */

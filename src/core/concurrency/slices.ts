@@ -17,7 +17,7 @@ let isScheduled = false;
 let requestsUntilMs = 0;
 /** When the last turn stopped starting requests. */
 let requestPhaseEndMs = 0;
-/** When the slice of this turn ends; `null` if none has started. */
+/** When the slice of this turn ends; `null` if no slice has started. */
 let sliceEndMs: number | null = null;
 
 function startSlice(): void {
@@ -85,7 +85,7 @@ export function startRequestInTurn(start: () => void): void {
     start();
     return;
   }
-  // The request keeps its own asynchronous context, instead of that of the previous request.
+  // This keeps the request's own asynchronous context. Otherwise the request would start in the context of the previous request.
   waitingRequests.add(AsyncResource.bind(start));
   scheduleTurn();
 }

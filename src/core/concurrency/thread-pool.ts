@@ -31,7 +31,7 @@ export interface ThreadCallOptions {
   transfer?: readonly (MessagePort | ArrayBuffer)[];
 }
 
-/** A call took more time or memory than a thread can use. */
+/** A call needs more time or memory than allowed. */
 export class ThreadLimitError extends BadValueError {
   constructor(
     message: string,

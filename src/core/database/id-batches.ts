@@ -1,7 +1,7 @@
-/** Maximum number of ids in one `$in`, because some databases are slow with thousands. */
+/** Maximum number of ids in one `$in`, because some databases are slow with thousands of ids. */
 export const idsPerQuery = 500;
 
-/** Groups values into lists of `size`, while they arrive. The last list may be shorter. */
+/** Groups values into lists of `size` as the values arrive. The last list may be shorter. */
 export async function* groupInBatches<T>(values: AsyncIterable<T> | Iterable<T>, size: number): AsyncGenerator<T[]> {
   let batch: T[] = [];
   for await (const value of values) {

@@ -7,7 +7,7 @@ export async function createIndexes(collection: Pick<Collection, 'createIndexes'
   if (indexes.length > 0) await collection.createIndexes(indexes);
 }
 
-/** Creates the indexes in the schema of a model. Mongoose would send a command for each. */
+/** Creates the indexes in the schema of a model with one command. Mongoose would send a command for each index. */
 export async function createIndexesOf<T>({ schema, collection }: Pick<Model<T>, 'schema' | 'collection'>): Promise<void> {
   await createIndexes(
     collection,

@@ -137,7 +137,7 @@ export class OwnCollections {
   close(): void {
     for (const modelName of this.#models) this.connection.deleteModel(modelName);
     this.#models.clear();
-    // Mongoose returns one object per collection to everyone. The next user must not get this one, which adds the plugin's fields.
+    // Mongoose caches one object per collection. The next user must not get the plugin's object, which adds the plugin's fields.
     for (const name of collectionNames) delete this.connection.collections[this.#fullName(name)];
   }
 }
@@ -170,7 +170,7 @@ const methodsWithFilter = [
   'countDocuments',
 ] as const;
 
-/** Methods that write, and the position of their options. */
+/** For each method that writes, the position of the options among its arguments. */
 const optionsPositionByMethod = {
   insertOne: 1,
   insertMany: 1,

@@ -12,7 +12,7 @@ interface CursorQuery {
   cursor(options?: { batchSize: number }): AsyncIterable<unknown> & { close(): Promise<unknown> };
 }
 
-/** The documents of a query, one by one, on demand. Other work can run between two documents, because they may be large. */
+/** Yields the documents of a query, one by one, on demand. Other work can run between two documents, because they may be large. */
 export async function* iterateInSlices<D>(query: CursorQuery, options?: { batchSize: number }): AsyncGenerator<D> {
   const cursor = query.cursor(options);
   try {
@@ -33,7 +33,7 @@ export async function readInSlices<D>(query: CursorQuery): Promise<D[]> {
   return documents;
 }
 
-/** The ids that an aggregation finds, in lists. There is no pause between ids, because decoding one takes little time. */
+/** Yields the ids that an aggregation finds, in lists. There is no pause between ids, because decoding an id takes little time. */
 export async function* iterateIdBatches(aggregation: Aggregate<{ _id: string }[]>): AsyncGenerator<string[]> {
   let ids: string[] = [];
   for await (const { _id } of aggregation.cursor<{ _id: string }>({ batchSize: idsPerQuery })) {

@@ -115,7 +115,7 @@ export class LeaseModel {
     await this.#model.deleteMany({ subject: { $in: [...subjects] } });
   }
 
-  /** Removes the leases of processes that have ended. @returns how many. */
+  /** Removes the leases of processes that have ended. @returns how many leases were removed. */
   async removeEnded(): Promise<number> {
     const silentSince = new Date(Date.now() - maxSilenceSeconds * 1000);
     let count = 0;

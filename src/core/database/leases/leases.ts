@@ -118,7 +118,7 @@ export class Leases {
     for (const batch of batches(subjects)) await this.#model.revoke(batch);
   }
 
-  /** Removes the leases of processes that have ended. @returns how many. */
+  /** Removes the leases of processes that have ended. @returns how many leases were removed. */
   removeEnded(): Promise<number> {
     return this.#model.removeEnded();
   }
