@@ -8,7 +8,7 @@ export type Affine = readonly [number, number, number, number, number, number];
 export interface GeoReference {
   /** From base-layer pixels to coordinates of the projection. */
   transform: Affine;
-  /** Name of the projection, such as `epsg:32633`, if it has one. */
+  /** Name of the projection, such as `epsg:32633`; `null` if the projection has no name. */
   projection: string | null;
   /** Definition of the projection for proj4; `null` if coordinates cannot be computed. */
   proj4: string | null;

@@ -195,8 +195,8 @@ class WebMercatorSource implements TileSource {
   }
 
   /**
-   * Returns a function for points of a tile, in pixels of the finest level. It returns the positions in the original that the point
-   * may show.
+   * Returns a function that finds, for a point of a tile in pixels of the finest level, the positions in the original that the
+   * point may show.
    */
   #createOriginalFinder({ level, x, y }: Omit<TileAddress, 'frame'>): (x: number, y: number) => [number, number][] {
     const tileMeters = (2 * halfWorldMeters) / 2 ** level;

@@ -116,7 +116,7 @@ export async function findExtremeBoxes(shape: PyramidShape, region: Box, coarse:
 /** Indexes of the {@link maxTilesPerExtreme} smallest values, the smallest first. With sign -1, indexes of the largest values. */
 async function indexesOfSmallest(values: Float64Array, sign: 1 | -1): Promise<number[]> {
   const smallest: number[] = [];
-  /** A value must be below this to be among the smallest. */
+  /** A value must be below this limit to be among the smallest values. */
   let limit = Infinity;
   await forEachRange(values.length, samplesPerCheck, (from, to) => {
     for (let index = from; index < to; index += 1) {

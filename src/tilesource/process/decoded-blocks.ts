@@ -9,7 +9,7 @@ import { SharedWork } from './shared-work.js';
  */
 const bytesPerEntry = 2048;
 
-/** A block, and the keys of all cached blocks of its file. Evicting the block removes its key from the set. */
+/** A block, and the keys of all cached blocks of its file. Evicting a block removes its own key from `keys`. */
 interface CachedBlock {
   raster: Raster;
   keys: Set<string>;
