@@ -31,7 +31,7 @@ export class ElementIds {
     return this.#size + (this.#hasZeroId ? 1 : 0);
   }
 
-  /** Adds an id. @returns false if it was already there. */
+  /** Adds an id. @returns false if the set already contained it. */
   add(id: string): boolean {
     const word0 = parseHexWord(id, 0);
     const word1 = parseHexWord(id, 8);
@@ -47,7 +47,7 @@ export class ElementIds {
     return true;
   }
 
-  /** Stores an id in a free slot. @returns false if it was already there. */
+  /** Stores an id in a free slot. @returns false if the table already contained it. */
   #insert(word0: number, word1: number, word2: number): boolean {
     const table = this.#table;
     const mask = this.#slotCount - 1;

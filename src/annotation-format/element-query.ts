@@ -23,6 +23,7 @@ export interface ElementQuery {
   limit: number;
   /** 0 means no limit. */
   maxDetails: number;
+  /** Number of elements that are sent regardless of `maxDetails`. */
   minElements: number;
   asCentroids: boolean;
   /** Whether each element gets its `_bbox`; always false with `asCentroids`. */
@@ -110,7 +111,7 @@ export function parseElementQuery(parameters: RequestParameters): ElementQuery {
     const value = parseNumber(parameters, name);
     if (value !== null && (operator === '$lt' || value > 0)) conditions.push({ field, operator, value });
   }
-  const centroids = parseFlag(parameters, 'centroids');
+  const asCentroids = parseFlag(parameters, 'centroids');
   const sort = parseSort(parameters);
   const limit = parseCount(parameters, 'limit');
   return {
@@ -120,10 +121,10 @@ export function parseElementQuery(parameters: RequestParameters): ElementQuery {
     limit,
     maxDetails: parseCount(parameters, 'maxDetails'),
     minElements: parseCount(parameters, 'minElements'),
-    asCentroids: centroids,
-    includesBoxes: parseFlag(parameters, 'bbox') && !centroids,
+    asCentroids,
+    includesBoxes: parseFlag(parameters, 'bbox') && !asCentroids,
     includesOrders:
-      parseFlag(parameters, 'orders') && !centroids && sort[0] === '_id' && limit > 0 && limit <= maxLimitWithOrders,
+      parseFlag(parameters, 'orders') && !asCentroids && sort[0] === '_id' && limit > 0 && limit <= maxLimitWithOrders,
   };
 }
 
@@ -153,8 +154,8 @@ export function filterEcho(query: ElementQuery, annotationId: string, version: n
  * `max(maxDetails, minElements)`. `Infinity` means no limit.
  */
 export function maxElements({ limit, maxDetails, minElements }: ElementQuery): number {
-  const byDetails = maxDetails > 0 ? Math.max(maxDetails, minElements) : Infinity;
-  return Math.min(limit > 0 ? limit : Infinity, byDetails);
+  const maxByDetails = maxDetails > 0 ? Math.max(maxDetails, minElements) : Infinity;
+  return Math.min(limit > 0 ? limit : Infinity, maxByDetails);
 }
 
 /** Counts the elements that were sent and decides when to stop. */

@@ -82,7 +82,7 @@ function compileObjectCheck(schema: Schema): Check {
   const checks = new Map<string, Check>();
   for (const [name, property] of Object.entries(schema.properties as Record<string, Schema>))
     checks.set(name, compileCheck(property));
-  const required = (schema.required ?? []) as readonly string[];
+  const requiredNames = (schema.required ?? []) as readonly string[];
   return (value) => {
     if (!isPlainObject(value)) return false;
     for (const name in value) {
@@ -90,7 +90,7 @@ function compileObjectCheck(schema: Schema): Check {
       if (check === undefined || !check(value[name])) return false;
     }
     // A property whose check has passed exists, because no check accepts undefined.
-    for (let i = 0; i < required.length; i += 1) if (value[required[i] as string] === undefined) return false;
+    for (let i = 0; i < requiredNames.length; i += 1) if (value[requiredNames[i] as string] === undefined) return false;
     return true;
   };
 }

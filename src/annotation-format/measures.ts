@@ -22,7 +22,7 @@ class SideSums {
   momentY = 0;
   /** Total length of all sides. */
   length = 0;
-  /** Sums of the middles of sides, weighted by their lengths. */
+  /** Sums of the midpoints of sides, weighted by the sides' lengths. */
   middleX = 0;
   middleY = 0;
 
@@ -55,10 +55,10 @@ class SideSums {
   }
 }
 
-/** The length of a vector. `Math.hypot` takes ten times as long, so it is used only where squares are too large or too small. */
+/** The length of a vector. `Math.hypot` takes ten times as long, so it is used only if the squared length is too large or too small for a double. */
 function lengthOf(dx: number, dy: number): number {
-  const squares = dx * dx + dy * dy;
-  return squares > 1e-200 && squares < Infinity ? Math.sqrt(squares) : Math.hypot(dx, dy);
+  const squaredLength = dx * dx + dy * dy;
+  return squaredLength > 1e-200 && squaredLength < Infinity ? Math.sqrt(squaredLength) : Math.hypot(dx, dy);
 }
 
 function measureLine(line: Positions): Measures {

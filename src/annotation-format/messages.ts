@@ -35,7 +35,7 @@ export const idsNotUniqueMessage = 'Annotation Element IDs are not unique';
 /** Maximum number of characters of a refused text that a message quotes. */
 const maxQuotedCharacters = 60;
 
-/** Describes a value in messages. Long texts are cut; long lists and objects are only named. */
+/** Describes a value for messages. Long texts are cut. A long list is described by its length, and an object only as an object. */
 export function describeValue(value: unknown): string {
   if (typeof value === 'string') {
     return value.length <= maxQuotedCharacters

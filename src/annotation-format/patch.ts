@@ -6,7 +6,7 @@ type JsonObject = Record<string, unknown>;
 export interface PatchTarget {
   /** The document without its elements. */
   head: Readonly<JsonObject>;
-  /** At least the elements whose ids {@link patchedElementIds} returns, if they exist. */
+  /** Elements by id. All existing elements whose ids {@link patchedElementIds} returns must be among them. */
   elements: ReadonlyMap<string, Readonly<JsonObject>>;
 }
 
@@ -21,8 +21,8 @@ export interface PatchResult {
   head: JsonObject;
   isHeadChanged: boolean;
   /**
-   * One change for each element that differs. Added elements come last, in order; an element that is removed and added again moves to
-   * the end.
+   * The changes of all elements that differ. Added elements come last, in the order in which they were added. An element that was removed
+   * and added again moves to the end: it has two changes, `remove` and `add`.
    */
   elementChanges: ElementChange[];
 }

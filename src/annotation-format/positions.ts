@@ -57,7 +57,7 @@ export class PositionReader {
    * Reads the list that begins at an offset.
    *
    * @returns the positions, which are valid until {@link clear}, and the offset after the list. The first position is repeated after
-   * `to`. `null` if there is not a list of at least one position, each of three finite numbers, without white space.
+   * `to`. Returns `null` unless there is a list of at least one position, each of three finite numbers, without white space.
    */
   read(json: Buffer, from: number): (Positions & { end: number }) | null {
     if (json[from] !== openBracket) return null;
@@ -90,19 +90,19 @@ export class PositionReader {
     let byte = json[at] as number;
     const isNegative = byte === minus;
     if (isNegative) byte = json[++at] as number;
-    const first = at;
+    const firstDigit = at;
     let value = 0;
     for (; isDigit(byte); byte = json[++at] as number) value = value * 10 + byte - zero;
-    let digits = at - first;
+    let digitCount = at - firstDigit;
     // A number has no leading zeros.
-    if (digits === 0 || (digits > 1 && json[first] === zero)) return NaN;
-    let decimals = 0;
+    if (digitCount === 0 || (digitCount > 1 && json[firstDigit] === zero)) return NaN;
+    let decimalCount = 0;
     if (byte === point) {
       const start = at + 1;
       for (byte = json[++at] as number; isDigit(byte); byte = json[++at] as number) value = value * 10 + byte - zero;
-      decimals = at - start;
-      if (decimals === 0) return NaN;
-      digits += decimals;
+      decimalCount = at - start;
+      if (decimalCount === 0) return NaN;
+      digitCount += decimalCount;
     }
     const hasExponent = (byte | lowerCaseBit) === lowerCaseE;
     if (hasExponent) {
@@ -111,15 +111,15 @@ export class PositionReader {
       if (at === start) return NaN;
     }
     this.#nextByte = at;
-    if (hasExponent || digits > exactDigits) return Number(json.toString('latin1', from, at));
+    if (hasExponent || digitCount > exactDigits) return Number(json.toString('latin1', from, at));
     // A double holds `value` and the power of ten exactly, so their quotient is the number that is closest to the text.
-    if (decimals > 0) value /= powersOfTen[decimals] as number;
+    if (decimalCount > 0) value /= powersOfTen[decimalCount] as number;
     return isNegative ? -value : value;
   }
 
   #grow(): void {
-    const larger = new Float64Array(this.#numbers.length * 2);
-    larger.set(this.#numbers);
-    this.#numbers = larger;
+    const largerArray = new Float64Array(this.#numbers.length * 2);
+    largerArray.set(this.#numbers);
+    this.#numbers = largerArray;
   }
 }

@@ -3,7 +3,7 @@ import type { AnnotationElement } from './schema/document.js';
 import type { GridDataElement } from './schema/griddata.js';
 import type { HeatmapElement } from './schema/heatmap.js';
 
-/** How deeply objects and lists can be nested in `user` and `attributes`, whose own values are level 1. */
+/** Maximum nesting depth of objects and lists in `user` and `attributes`. `user` and `attributes` themselves are level 1. */
 const maxFreeFormDepth = 64;
 /** Maximum number of keys of an object in `user` or `attributes`. Larger objects are slow to read and write. */
 const maxFreeFormKeys = 10_000;
@@ -12,8 +12,8 @@ const maxFreeFormKeys = 10_000;
 export type BrokenRule = string;
 
 /**
- * Checks free-form data: nesting, finite numbers, and no key `__proto__`, which could set a prototype when the data are merged or
- * copied. All other keys are allowed, including `$where` and `constructor`.
+ * Checks free-form data: its depth, its numbers of keys, and that its numbers are finite. The key `__proto__` is refused, because it could
+ * set a prototype when the data are merged or copied. All other keys are allowed, including `$where` and `constructor`.
  *
  * @returns the problem, or `null`.
  */

@@ -55,7 +55,7 @@ function dropPrivateKeys(element: Record<string, unknown>): Record<string, unkno
     if (key.charCodeAt(0) === underscore) hasPrivateKeys = true;
   }
   if (!hasPrivateKeys) return element;
-  // fromEntries only makes own properties, and a key `__proto__` begins with `_` and is dropped too.
+  // `fromEntries` only makes own properties. A key `__proto__` begins with `_`, so it is dropped too.
   return Object.fromEntries(Object.entries(element).filter(([key]) => !key.startsWith('_')));
 }
 
@@ -86,7 +86,7 @@ function createTypeValidators(brand: string): ReadonlyMap<unknown, TypeValidator
 
 /**
  * Makes a validator for single elements, such as the elements of a document that is checked while it arrives. Making a validator takes
- * time, so keep it.
+ * time, so keep the validator.
  *
  * @param brand the host's brand. The overlays' field for the id of an item is named after the brand.
  * @param makeError by default {@link schemaError}, for create and PUT.
@@ -120,11 +120,11 @@ export function createElementValidator(brand: string, makeError: MakeError = sch
 /**
  * Makes a validator for everything in a document except its elements: `elements` is ignored, other unknown keys are refused.
  *
- * @throws (the returned function) the error from `makeError` if the value is not an object or a field breaks a rule.
+ * @returns a function that throws the error from `makeError` if the value is not an object or a field breaks a rule.
  */
 export function createHeadValidator(makeError: MakeError = schemaError): (value: unknown) => AnnotationHead {
   const ajv = createAnnotationAjv();
-  // Properties come first, then unknown keys, which is the order in which problems are reported.
+  // Problems with properties are reported before unknown keys.
   const fields = Object.entries(headProperties).map(([name, schema]) => ({ name, validate: ajv.compile(schema) }));
   const allowedKeys = [...Object.keys(headProperties), 'elements'];
   return (value) => {

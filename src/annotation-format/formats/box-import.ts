@@ -77,8 +77,8 @@ export function boxFromRing(type: BoxType, ring: readonly Coordinate[], properti
     return null;
   const placement = readPlacement(type, ring, properties);
   if (placement !== null) {
-    const expected = ring.length === 4 ? boxCorners(placement) : ellipseOutline(placement);
-    if (isSameOutline(expected, ring)) return makeBox(type, placement);
+    const expectedOutline = ring.length === 4 ? boxCorners(placement) : ellipseOutline(placement);
+    if (isSameOutline(expectedOutline, ring)) return makeBox(type, placement);
   }
   return boxFromVertices(type, ring);
 }

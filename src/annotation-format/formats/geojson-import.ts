@@ -21,12 +21,12 @@ function isObject(value: unknown): value is JsonObject {
 type Shape = ImportedElement;
 
 function makePolygon(rings: Coordinate[][], featureIndex: number): Shape {
-  const [outer, ...holes] = rings.map(openRing);
-  if (outer === undefined || outer.length < 2)
+  const [outerRing, ...holes] = rings.map(openRing);
+  if (outerRing === undefined || outerRing.length < 2)
     throw featureError(featureIndex, 'the outer ring of a polygon must have at least 2 vertices');
   const shortHoleIndex = holes.findIndex((hole) => hole.length < 3);
   if (shortHoleIndex >= 0) throw featureError(featureIndex, `hole ${shortHoleIndex} of a polygon must have at least 3 vertices`);
-  return { type: 'polyline', points: outer, closed: true, ...(holes.length > 0 ? { holes } : {}) };
+  return { type: 'polyline', points: outerRing, closed: true, ...(holes.length > 0 ? { holes } : {}) };
 }
 
 function makeLine(points: Coordinate[], featureIndex: number): Shape {
@@ -86,7 +86,7 @@ function makeShapeOfType(
     case 'heatmap': {
       const values = properties.pointValues;
       if (geometry.type !== 'MultiPoint' || !Array.isArray(values) || values.length !== geometry.coordinates.length) return null;
-      return { type, points: geometry.coordinates.map((position, at) => [...position, values[at] as unknown]) };
+      return { type, points: geometry.coordinates.map((position, pointIndex) => [...position, values[pointIndex] as unknown]) };
     }
     case 'griddata':
       return Array.isArray(properties.values) && properties.gridWidth !== undefined ? { type } : null;
@@ -238,7 +238,7 @@ const typeByAnnotationType: ReadonlyMap<unknown, ElementType> = new Map([
 /** Converts the properties of a shape in an annotation layer of geojs, which has colors and opacities in separate members. */
 function convertLayerProperties(properties: JsonObject): JsonObject {
   if (typeof properties.annotationType !== 'string') return properties;
-  const { fill, fillColor, fillOpacity, stroke, strokeColor, strokeOpacity, strokeWidth, ...others } = properties;
+  const { fill, fillColor, fillOpacity, stroke, strokeColor, strokeOpacity, strokeWidth, ...otherProperties } = properties;
   const colorWithOpacity = (isPainted: unknown, color: unknown, opacity: unknown) => {
     const rgb = typeof color === 'string' ? rgbOf(color) : null;
     if (rgb === null) return undefined;
@@ -249,11 +249,11 @@ function convertLayerProperties(properties: JsonObject): JsonObject {
     fillColor: colorWithOpacity(fill, fillColor, fillOpacity) ?? fillColor,
     lineColor: colorWithOpacity(stroke, strokeColor, strokeOpacity),
     lineWidth: typeof strokeWidth === 'number' && strokeWidth >= 0 ? strokeWidth : undefined,
-    ...others,
+    ...otherProperties,
   };
 }
 
-/** Members that are determined by the geometry; properties with these names are ignored. */
+/** Members of an element that come from the geometry. Properties with these names are ignored. */
 const geometryKeys: ReadonlySet<string> = new Set(['type', 'points', 'center', 'closed', 'holes', 'rotation']);
 
 /** Yields the features and bare geometries in a GeoJSON value, which is a feature, a geometry, a collection, or a list of these. */

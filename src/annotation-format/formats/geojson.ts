@@ -138,10 +138,10 @@ const annotationTypes: ReadonlySet<string> = new Set(['circle', 'ellipse', 'rect
  */
 export function elementToFeature(element: AnnotationElement, overlaySize: OverlaySize | null = null): Feature {
   const geometry = toGeometry(element, overlaySize);
-  const omitted = membersInGeometry(element, geometry);
+  const omittedMembers = membersInGeometry(element, geometry);
   const properties: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(element)) {
-    if (key !== 'type' && !omitted.includes(key)) properties[key] = value;
+    if (key !== 'type' && !omittedMembers.includes(key)) properties[key] = value;
   }
   if (element.type !== geometry.type.toLowerCase()) properties.type = element.type;
   if (annotationTypes.has(element.type)) properties.annotationType = element.type;
@@ -218,9 +218,9 @@ interface OpenFeature {
 function writeFeatureEnd({ feature, ids }: OpenFeature): string {
   const { type: _type, geometry, properties, ...otherMembers } = feature;
   const { type: _kind, ...otherGeometryMembers } = geometry;
-  const members = (value: object) =>
+  const memberTexts = (value: object) =>
     Object.entries(value).map(([name, member]) => `,${JSON.stringify(name)}:${JSON.stringify(member)}`);
-  return `]${members(otherGeometryMembers).join('')}}${members({ ...otherMembers, properties: { ...properties, elementIds: ids } }).join('')}}`;
+  return `]${memberTexts(otherGeometryMembers).join('')}}${memberTexts({ ...otherMembers, properties: { ...properties, elementIds: ids } }).join('')}}`;
 }
 
 function pickHeadMembers({ name, description, attributes, display }: AnnotationHead): AnnotationHead {

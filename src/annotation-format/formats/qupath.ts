@@ -73,12 +73,12 @@ const exportedProperties = new Set(
 function pickMembersOnlyForQuPath(feature: JsonObject, properties: JsonObject): JsonObject {
   const isFromOurExport = properties.elementType !== undefined;
   const isOnlyForQuPath = (key: string) => !convertedProperties.has(key) && !(isFromOurExport && exportedProperties.has(key));
-  const others: JsonObject = Object.fromEntries(Object.entries(properties).filter(([key]) => isOnlyForQuPath(key)));
+  const pickedMembers: JsonObject = Object.fromEntries(Object.entries(properties).filter(([key]) => isOnlyForQuPath(key)));
   const { id, nucleusGeometry, geometry } = feature;
-  if (typeof id === 'string') others.id = id;
-  if (nucleusGeometry !== undefined) others.nucleusGeometry = nucleusGeometry;
-  if (isObject(geometry) && geometry.plane !== undefined) others.plane = geometry.plane;
-  return others;
+  if (typeof id === 'string') pickedMembers.id = id;
+  if (nucleusGeometry !== undefined) pickedMembers.nucleusGeometry = nucleusGeometry;
+  if (isObject(geometry) && geometry.plane !== undefined) pickedMembers.plane = geometry.plane;
+  return pickedMembers;
 }
 
 /** Makes the `user` field of an element from a QuPath feature. */
@@ -143,8 +143,8 @@ export function quPathPartOf(element: AnnotationElement, { geometry }: Feature):
 
 function pickNumericMembers(value: unknown): JsonObject | null {
   if (!isObject(value)) return null;
-  const numbers = Object.entries(value).filter(([, entry]) => typeof entry === 'number');
-  return numbers.length > 0 ? Object.fromEntries(numbers) : null;
+  const numericEntries = Object.entries(value).filter(([, entry]) => typeof entry === 'number');
+  return numericEntries.length > 0 ? Object.fromEntries(numericEntries) : null;
 }
 
 function toEllipseGeometry(element: AnnotationElement): Geometry | null {
@@ -158,10 +158,10 @@ function toEllipseGeometry(element: AnnotationElement): Geometry | null {
 }
 
 /** Makes the members `classification` and `color`. The stored members are kept if the group and line color still match them. */
-function makeAppearance(element: AnnotationElement, stored: JsonObject): JsonObject {
-  const { classification, color, colorRGB } = stored;
+function makeAppearance(element: AnnotationElement, storedMembers: JsonObject): JsonObject {
+  const { classification, color, colorRGB } = storedMembers;
   const lineColor = 'lineColor' in element && element.lineColor !== undefined ? rgbOf(element.lineColor) : null;
-  const storedColor = colorOf(stored) ?? colorOf(classification);
+  const storedColor = colorOf(storedMembers) ?? colorOf(classification);
   if ((classificationName(classification) ?? undefined) === element.group && storedColor?.join() === lineColor?.join()) {
     return {
       ...(classification === undefined ? {} : { classification }),
@@ -180,7 +180,7 @@ function makeAppearance(element: AnnotationElement, stored: JsonObject): JsonObj
  */
 export function elementToQuPathFeature(element: AnnotationElement, overlaySize: OverlaySize | null = null): Feature {
   const feature = elementToFeature(element, overlaySize);
-  const stored = isObject(element.user?.qupath) ? element.user.qupath : {};
+  const storedMembers = isObject(element.user?.qupath) ? element.user.qupath : {};
   const {
     id,
     nucleusGeometry,
@@ -190,7 +190,7 @@ export function elementToQuPathFeature(element: AnnotationElement, overlaySize: 
     colorRGB: _colorRgb,
     multi: _multi,
     ...keptProperties
-  } = stored;
+  } = storedMembers;
   const outline = toEllipseGeometry(element);
   const geometry: Geometry = outline ?? feature.geometry;
   const measurements = pickNumericMembers(element.user?.measurements);
@@ -202,7 +202,7 @@ export function elementToQuPathFeature(element: AnnotationElement, overlaySize: 
     ...keptProperties,
     elementType: element.type,
     ...(element.label === undefined ? {} : { name: element.label.value }),
-    ...makeAppearance(element, stored),
+    ...makeAppearance(element, storedMembers),
     ...(measurements === null ? {} : { measurements }),
   };
   const quPathFeature: Feature & JsonObject = {
@@ -218,8 +218,8 @@ export function elementToQuPathFeature(element: AnnotationElement, overlaySize: 
     properties,
   };
   // Features from QuPath are written without `user` if importing them without it gives the same element.
-  const { user, ...others } = properties;
-  const withoutUser = { ...quPathFeature, properties: { ...others, fromQuPath: true } };
+  const { user, ...otherProperties } = properties;
+  const withoutUser = { ...quPathFeature, properties: { ...otherProperties, fromQuPath: true } };
   return user !== undefined && isDeepStrictEqual(makeUserField(withoutUser, withoutUser.properties), user)
     ? withoutUser
     : quPathFeature;
