@@ -54,25 +54,32 @@ function findInterpolatedOptions(config: EvaluatedConfig): Set<ConfigOption> {
 
 function hasSameMeaning(before: EvaluatedConfig, after: EvaluatedConfig): boolean {
   if (after.problem !== null) return false;
-  const left = before.entries.filter((entry) => entry.kind !== 'comment');
-  const right = after.entries.filter((entry) => entry.kind !== 'comment');
-  if (left.length !== right.length || before.entries.length !== after.entries.length) return false;
-  return left.every((entry, index) => {
-    const other = right[index];
-    if (other === undefined || entry.kind !== other.kind || entry.name !== other.name) return false;
-    return entry.kind === 'section' || other.kind === 'section' || hasSameValue(entry, before, other, after);
+  const entriesBefore = before.entries.filter((entry) => entry.kind !== 'comment');
+  const entriesAfter = after.entries.filter((entry) => entry.kind !== 'comment');
+  if (entriesBefore.length !== entriesAfter.length || before.entries.length !== after.entries.length) return false;
+  return entriesBefore.every((entryBefore, index) => {
+    const entryAfter = entriesAfter[index];
+    if (entryAfter === undefined || entryBefore.kind !== entryAfter.kind || entryBefore.name !== entryAfter.name) return false;
+    return (
+      entryBefore.kind === 'section' || entryAfter.kind === 'section' || hasSameValue(entryBefore, before, entryAfter, after)
+    );
   });
 }
 
-function hasSameValue(option: ConfigOption, before: EvaluatedConfig, other: ConfigOption, after: EvaluatedConfig): boolean {
-  const [ownValues, otherValues] = [before.interpolatedValues.get(option), after.interpolatedValues.get(other)];
-  if (ownValues?.size !== otherValues?.size) return false;
-  for (const [section, value] of ownValues ?? []) {
-    const counterpart = otherValues?.get(section);
-    if (counterpart === undefined || !isEqual(value, counterpart)) return false;
+function hasSameValue(
+  optionBefore: ConfigOption,
+  before: EvaluatedConfig,
+  optionAfter: ConfigOption,
+  after: EvaluatedConfig,
+): boolean {
+  const [valuesBefore, valuesAfter] = [before.interpolatedValues.get(optionBefore), after.interpolatedValues.get(optionAfter)];
+  if (valuesBefore?.size !== valuesAfter?.size) return false;
+  for (const [section, valueBefore] of valuesBefore ?? []) {
+    const valueAfter = valuesAfter?.get(section);
+    if (valueAfter === undefined || !isEqual(valueBefore, valueAfter)) return false;
   }
-  const [literalBefore, literalAfter] = [before.literals.get(option), after.literals.get(other)];
-  if (ownValues !== undefined) return true;
+  const [literalBefore, literalAfter] = [before.literals.get(optionBefore), after.literals.get(optionAfter)];
+  if (valuesBefore !== undefined) return true;
   return literalBefore !== undefined && literalAfter !== undefined && isEqual(literalBefore.value, literalAfter.value);
 }
 

@@ -59,11 +59,11 @@ export function readString(token: string): PythonValue | null {
     if (quote.length === 1 && body.includes('\n')) return null;
     return { type: isBytes ? 'bytes' : 'str', value: body };
   }
-  const decoded = decodeEscapes(body, { isBytes, isRaw: prefix.includes('r'), isLong: quote.length === 3 });
-  if (decoded === null) return null;
-  return decoded.isOpaque
+  const decodedBody = decodeEscapes(body, { isBytes, isRaw: prefix.includes('r'), isLong: quote.length === 3 });
+  if (decodedBody === null) return null;
+  return decodedBody.isOpaque
     ? { type: 'opaque', as: 'str', source: token }
-    : { type: isBytes ? 'bytes' : 'str', value: decoded.text };
+    : { type: isBytes ? 'bytes' : 'str', value: decodedBody.text };
 }
 
 function decodeEscapes(

@@ -48,13 +48,14 @@ export function parseLiteral(text: string, budget: LiteralBudget): Literal {
   if (text.startsWith('\n')) throw new InvalidLiteralError(countLines(text, indentOf(text)));
   // To Python, a carriage return without a line feed ends a line.
   const code = assignment + text.replaceAll('\r', '\n');
-  const parsed = parseUntilError(replaceTrailingPoints(code), budget);
+  const parseResult = parseUntilError(replaceTrailingPoints(code), budget);
   const lineAt = (offset: number) => countLines(text, Math.max(0, offset - assignment.length));
-  const statement = findAssignment(parsed.tree);
+  const statement = findAssignment(parseResult.tree);
   if (statement === null) throw new InvalidLiteralError(0);
   const value = hasBrokenContinuation(statement.cursor(), code) ? null : readAssignedValue(statement, code, budget);
   if (value === null) throw new InvalidLiteralError(0);
-  if (parsed.errorAt !== null) throw new InvalidLiteralError(lineAt(brokenStatementStart(parsed.tree, code, parsed.errorAt)));
+  if (parseResult.errorAt !== null)
+    throw new InvalidLiteralError(lineAt(brokenStatementStart(parseResult.tree, code, parseResult.errorAt)));
   const lineCount = lineAt(statement.to) + 1;
   // An indented line continues the value. If the line is not part of the literal, it is an error and not another option.
   const excessLine = text.split('\n').findIndex((line, index) => index >= lineCount && !/^\s*(?:#|$)/.test(line));

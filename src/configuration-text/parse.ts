@@ -88,7 +88,7 @@ class ConfigReader {
   readLine(line: string, lineIndex: number): ConfigProblem | null {
     const text = strip(line);
     if (text.startsWith('#') || text.startsWith(';')) {
-      this.entries.push({ kind: 'comment', text: line, within: this.#openOption() });
+      this.entries.push({ kind: 'comment', text: line, within: this.#optionToContinue() });
       return null;
     }
     if (text === '') {
@@ -107,7 +107,7 @@ class ConfigReader {
     return this.#startOption(this.#section, text, lineIndex);
   }
 
-  #openOption(): ConfigComment['within'] {
+  #optionToContinue(): ConfigComment['within'] {
     return this.#option === null ? null : { option: this.#option, lineCount: this.#option.lines.length };
   }
 

@@ -221,9 +221,9 @@ function resetSetting(settings: FileSettings, ignoredNames: Record<string, strin
 
 function readSection(config: string, onProblem: (problem: SettingProblem) => void): FoundSetting[] {
   const section = 'large_image';
-  const evaluated = evaluateConfig(config);
-  if (evaluated.problem !== null) {
-    const { line, message } = evaluated.problem;
+  const evaluatedConfig = evaluateConfig(config);
+  if (evaluatedConfig.problem !== null) {
+    const { line, message } = evaluatedConfig.problem;
     onProblem({
       key: section,
       source: `configuration file, line ${line}`,
@@ -231,15 +231,15 @@ function readSection(config: string, onProblem: (problem: SettingProblem) => voi
     });
     return [];
   }
-  const ownOptions = evaluated.options.get(section);
+  const ownOptions = evaluatedConfig.options.get(section);
   if (ownOptions === undefined) return [];
   const settings: FoundSetting[] = [];
-  const inheritedOptions = [...(evaluated.options.get(defaultSection) ?? [])].filter(
+  const inheritedOptions = [...(evaluatedConfig.options.get(defaultSection) ?? [])].filter(
     ([name]) => !ownOptions.has(name) && isSettingName(name),
   );
   for (const [key, option] of [...inheritedOptions, ...ownOptions]) {
     const source = `[${section}], line ${option.lines[0]?.lineIndex ?? 0}`;
-    const value = toPlainValue(valueOfOption(section, option, evaluated));
+    const value = toPlainValue(valueOfOption(section, option, evaluatedConfig));
     if (value === undefined) onProblem({ key, source, message: `${key} has a value that cannot be used here.` });
     else settings.push({ key, value, source });
   }

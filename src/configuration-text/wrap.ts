@@ -50,9 +50,9 @@ function measureValue(value: PythonValue): MeasuredValue {
     }
     default: {
       const text = reprValue(value);
-      const measured = { text, width: characterCount(text) };
-      if (value.type === 'str' || value.type === 'bytes') return { kind: value.type, content: value.value, ...measured };
-      return { kind: 'other', ...measured };
+      const textAndWidth = { text, width: characterCount(text) };
+      if (value.type === 'str' || value.type === 'bytes') return { kind: value.type, content: value.value, ...textAndWidth };
+      return { kind: 'other', ...textAndWidth };
     }
   }
 }
