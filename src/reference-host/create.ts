@@ -93,7 +93,7 @@ async function openHost(options: ReferenceHostOptions, logger: HostLogger): Prom
     const viewer = options.worker === true || options.viewer === false ? Promise.resolve(null) : readViewer();
     viewer.catch(() => undefined);
     const openedContext = await openContext(options, logger, closeSteps);
-    const { context, connection, closing, pluginParts } = openedContext;
+    const { context, connection, closeController, pluginParts } = openedContext;
     const agenda = new Agenda({
       backend: await openAgendaBackend(connection, logger),
       // A job that this process queues starts here immediately if there is a free slot. Other processes find it when they poll.
@@ -108,7 +108,15 @@ async function openHost(options: ReferenceHostOptions, logger: HostLogger): Prom
       const worker = await startWorker(host, options.install);
       closeSteps.push(() => worker.close());
       pluginParts.settings = worker.settings;
-      return assembleReferenceHost(worker, { app, upgrade: () => false, host, context, closing, closeSteps, closeAll });
+      return assembleReferenceHost(worker, {
+        app,
+        upgrade: () => false,
+        host,
+        context,
+        closeController,
+        closeSteps,
+        closeAll,
+      });
     }
     const installation = await install(host, {
       ...(options.metrics && { metrics: options.metrics.register }),
@@ -129,7 +137,7 @@ async function openHost(options: ReferenceHostOptions, logger: HostLogger): Prom
       closeSteps.push(await startUpkeep(context, { uploadLifetimeMs: (options.uploadLifetimeHours ?? 7 * 24) * hourMs }));
     }
     const upgrade = await createNotificationUpgradeHandler(context);
-    return assembleReferenceHost(installation, { app, upgrade, host, context, closing, closeSteps, closeAll });
+    return assembleReferenceHost(installation, { app, upgrade, host, context, closeController, closeSteps, closeAll });
   } catch (error) {
     await closeAll();
     throw error;
@@ -209,7 +217,7 @@ interface HostParts {
   upgrade: UpgradeHandler;
   host: Host;
   context: HostContext;
-  closing: AbortController;
+  closeController: AbortController;
   closeSteps: (() => Promise<unknown>)[];
   closeAll(): Promise<void>;
 }
@@ -218,9 +226,9 @@ function assembleReferenceHost(
   plugin: Pick<Installation, 'settings' | 'jobs'> & Partial<Pick<Installation, 'routes'>>,
   parts: HostParts,
 ): ReferenceHost {
-  const { app, upgrade, host, context, closing, closeSteps } = parts;
+  const { app, upgrade, host, context, closeController, closeSteps } = parts;
   const endStreams = () => {
-    closing.abort();
+    closeController.abort();
     plugin.jobs.endStreams();
   };
   return {
@@ -251,12 +259,12 @@ function assembleReferenceHost(
 
 /** Opens the port. @returns the address of the server */
 function openPort(server: Server, port: number, host: string): Promise<string> {
-  return new Promise((done, fail) => {
-    server.once('error', fail);
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
     server.listen(port, host, () => {
-      server.off('error', fail);
+      server.off('error', reject);
       const { address, family, port: actualPort } = server.address() as AddressInfo;
-      done(`http://${family === 'IPv6' ? `[${address}]` : address}:${actualPort}`);
+      resolve(`http://${family === 'IPv6' ? `[${address}]` : address}:${actualPort}`);
     });
   });
 }

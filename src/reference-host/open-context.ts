@@ -41,7 +41,7 @@ interface OpenedContext {
   context: HostContext;
   mongoose: Mongoose;
   connection: Connection;
-  closing: AbortController;
+  closeController: AbortController;
   /** The parts of the plugin that the host uses, which are filled in when the plugin is installed. */
   pluginParts: Partial<Installation>;
 }
@@ -66,8 +66,8 @@ export async function openContext(
   closeSteps.push(() => buckets.close());
   const life = await ProcessLife.start({ models, root: store.root, logger });
   closeSteps.push(() => life.stop());
-  const closing = new AbortController();
-  closeSteps.push(async () => closing.abort());
+  const closeController = new AbortController();
+  closeSteps.push(async () => closeController.abort());
   const events = new EventHub(logger);
   const pluginParts: Partial<Installation> = {};
   const passwords = new PasswordHasher(options.passwordMemoryKiB);
@@ -77,7 +77,7 @@ export async function openContext(
     buckets,
     events,
     life,
-    claims: new Claims({ models, life, logger, closing: closing.signal }),
+    claims: new Claims({ models, life, logger, closing: closeController.signal }),
     journal: new Journal({ models, life, logger, recover: (undertaking) => recoverFrom(context, undertaking) }),
     async setting<K extends keyof CoreSettings>(key: K) {
       const value = await pluginParts.settings?.get(key);
@@ -101,7 +101,7 @@ export async function openContext(
     storeId,
     otherFolder,
     startDate: new Date(),
-    closing: closing.signal,
+    closing: closeController.signal,
     rescan: null,
     metrics: options.metrics ?? null,
     notificationFeed: new NotificationFeed({
@@ -110,7 +110,7 @@ export async function openContext(
     }),
   };
   await repairFirstUser(context);
-  return { context, mongoose, connection, closing, pluginParts };
+  return { context, mongoose, connection, closeController, pluginParts };
 }
 
 async function connect(mongoose: Mongoose, uri: string, closeSteps: (() => Promise<unknown>)[]): Promise<Connection> {

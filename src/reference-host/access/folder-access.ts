@@ -29,11 +29,11 @@ export async function setFolderAccess(
   administrator: Principal | null,
 ): Promise<FolderDocument> {
   return setAccessRecursively(context, { type: 'folder', id: folder._id, change, administrator }, async () => {
-    const updated = await context.models.folder
+    const updatedFolder = await context.models.folder
       .findOneAndUpdate({ _id: folder._id }, { $set: createAccessUpdate(change) }, { returnDocument: 'after' })
       .lean<FolderDocument>();
-    if (updated === null) throw new UnknownIdError('folder', folder._id.toHexString());
-    return updated;
+    if (updatedFolder === null) throw new UnknownIdError('folder', folder._id.toHexString());
+    return updatedFolder;
   });
 }
 
@@ -60,19 +60,19 @@ export async function setAccessRecursively<D>(
 ): Promise<D> {
   const { administrator } = recursiveChange;
   const changeDocumentAndFolders = async () => {
-    const updated = await changeDocument();
+    const updatedDocument = await changeDocument();
     announceStep('access:set');
     if (administrator !== null) await setAccessBelow(context, { ...recursiveChange, administrator });
-    return updated;
+    return updatedDocument;
   };
-  const updated = await (administrator === null
+  const updatedDocument = await (administrator === null
     ? changeDocumentAndFolders()
     : context.journal.undertake(
         { kind: 'access', ...recursiveChange, change: withoutUndefined(recursiveChange.change), administrator },
         changeDocumentAndFolders,
       ));
   await context.events.emit('access.changed', {});
-  return updated;
+  return updatedDocument;
 }
 
 /** A change without undefined members, which the database would store as null. */

@@ -52,8 +52,11 @@ export async function loadFile(
 
 async function isInTrash({ models }: HostContext, _id: Types.ObjectId | undefined): Promise<boolean> {
   if (_id === undefined) return false;
-  const lookups = [models.item.exists({ _id }).setOptions(withTrashed), models.folder.exists({ _id }).setOptions(withTrashed)];
-  return (await Promise.all(lookups)).some((each) => each !== null);
+  const existenceQueries = [
+    models.item.exists({ _id }).setOptions(withTrashed),
+    models.folder.exists({ _id }).setOptions(withTrashed),
+  ];
+  return (await Promise.all(existenceQueries)).some((each) => each !== null);
 }
 
 /** The fields of a new file record. */

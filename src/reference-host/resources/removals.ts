@@ -25,8 +25,8 @@ export function removeResources(context: HostContext, resources: readonly Resour
 }
 
 /** Removes the documents that still exist. Can be repeated. */
-export async function finishRemovals(context: HostContext, named: readonly DocumentReference[]): Promise<void> {
-  for (const batch of batches(named)) await removeEach(context, await loadExistingResources(context, batch));
+export async function finishRemovals(context: HostContext, references: readonly DocumentReference[]): Promise<void> {
+  for (const batch of batches(references)) await removeEach(context, await loadExistingResources(context, batch));
 }
 
 /** Removes documents, several at the same time. @throws the first error, after all other documents have been removed. */

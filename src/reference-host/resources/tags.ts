@@ -17,9 +17,9 @@ const maxTagLength = 200;
 export function parseTags(tags: readonly unknown[], field: string): string[] {
   const trimmedTags = tags.map((tag) => {
     if (typeof tag !== 'string') throw new InvalidError(`Tags must be text, not ${JSON.stringify(tag)}.`, field);
-    const trimmed = tag.trim();
-    if (trimmed.length > maxTagLength) throw new InvalidError(`A tag may have at most ${maxTagLength} characters.`, field);
-    return trimmed;
+    const trimmedTag = tag.trim();
+    if (trimmedTag.length > maxTagLength) throw new InvalidError(`A tag may have at most ${maxTagLength} characters.`, field);
+    return trimmedTag;
   });
   const distinctTags = [...new Set(trimmedTags)].filter((tag) => tag !== '');
   if (distinctTags.length > maxTags) throw new InvalidError(`At most ${maxTags} tags can be given at once.`, field);

@@ -9,7 +9,7 @@ import type { HostLogger } from '../../index.js';
 function writeLine(descriptor: number, line: string): void {
   const bytes = Buffer.from(line);
   try {
-    for (let written = 0; written < bytes.length;) written += writeSync(descriptor, bytes, written);
+    for (let writtenBytes = 0; writtenBytes < bytes.length;) writtenBytes += writeSync(descriptor, bytes, writtenBytes);
   } catch {
     // The error cannot be reported anywhere.
   }

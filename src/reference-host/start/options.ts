@@ -235,10 +235,12 @@ function readTrustProxy(text: string | undefined): number | string | null {
   if (/^\d{1,2}$/.test(text.trim())) return Number(text);
   const entries = text.split(',').map((entry) => entry.trim());
   const isAddressOrNetwork = (entry: string) => {
-    const [address = '', bits, ...more] = entry.split('/');
+    const [address = '', prefixBits, ...otherParts] = entry.split('/');
     const maxPrefixBits = isIP(address) === 4 ? 32 : 128;
     return (
-      isIP(address) > 0 && more.length === 0 && (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= maxPrefixBits))
+      isIP(address) > 0 &&
+      otherParts.length === 0 &&
+      (prefixBits === undefined || (/^\d{1,3}$/.test(prefixBits) && Number(prefixBits) <= maxPrefixBits))
     );
   };
   if (entries.every((entry) => ['loopback', 'linklocal', 'uniquelocal'].includes(entry) || isAddressOrNetwork(entry)))

@@ -59,7 +59,7 @@ export class Painter {
     const along = new Float64Array(pointsPerSide * pointsPerSide);
     const across = new Float64Array(pointsPerSide * pointsPerSide);
     const tint = new Float64Array(pointsPerSide * pointsPerSide);
-    let deepest = -Infinity;
+    let maxDepth = -Infinity;
     for (let row = 0; row < pointsPerSide; row++) {
       for (let column = 0; column < pointsPerSide; column++) {
         const x = left + column * gridStep;
@@ -70,7 +70,7 @@ export class Painter {
         along[index] = fiberPosition.along;
         across[index] = fiberPosition.across;
         tint[index] = 70 * (noise(this.seed + 52, x / 900, y / 900) - 0.5) + 50 * (noise(this.seed + 53, x / 130, y / 130) - 0.5);
-        deepest = Math.max(deepest, depth[index] ?? 0);
+        maxDepth = Math.max(maxDepth, depth[index] ?? 0);
       }
     }
     for (let cellRow = 0; cellRow < pointsPerSide - 1; cellRow++) {
@@ -123,7 +123,7 @@ export class Painter {
         }
       }
     }
-    return deepest > 0;
+    return maxDepth > 0;
   }
 
   private paintGland(pixels: Buffer, gland: Gland, left: number, top: number, size: number): void {

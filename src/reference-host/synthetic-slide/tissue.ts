@@ -87,10 +87,10 @@ export class Tissue {
 
   /** Direction of the fibers at a point, in radians. */
   direction(x: number, y: number): number {
-    const here = this.fibers(x, y).across;
-    const right = this.fibers(x + 4, y).across - here;
-    const down = this.fibers(x, y + 4).across - here;
-    return Math.atan2(right, -down);
+    const acrossHere = this.fibers(x, y).across;
+    const changeToRight = this.fibers(x + 4, y).across - acrossHere;
+    const changeDownward = this.fibers(x, y + 4).across - acrossHere;
+    return Math.atan2(changeToRight, -changeDownward);
   }
 
   /** Glands that reach into a rectangle. */

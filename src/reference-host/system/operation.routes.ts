@@ -26,9 +26,9 @@ async function requireReady({ closing, models, store }: HostContext): Promise<vo
   await store.requireWritable();
 }
 
-function isSameToken(token: string, expected: string): boolean {
+function isSameToken(token: string, expectedToken: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest();
-  return timingSafeEqual(digest(token), digest(expected));
+  return timingSafeEqual(digest(token), digest(expectedToken));
 }
 
 /** Routes for operators. They are outside the API. */

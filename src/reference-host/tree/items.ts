@@ -105,10 +105,10 @@ async function insertItems(
     const names = await claimFreeNames(context, namesWithOwners);
     announceStep('item:named');
     const now = new Date();
-    for (const [index, initial] of initialItems.entries()) {
+    for (const [index, initialItem] of initialItems.entries()) {
       const name = names[index]!;
       items.push({
-        ...initial,
+        ...initialItem,
         name,
         ...computeSortableNames(name),
         folderId: folder._id,
@@ -116,8 +116,8 @@ async function insertItems(
         baseParentId: folder.baseParentId,
         created: now,
         updated: now,
-        words: searchWords(name, initial.description),
-        ...computeSearchFields({ ...initial, name }),
+        words: searchWords(name, initialItem.description),
+        ...computeSearchFields({ ...initialItem, name }),
       });
     }
     // The driver is used directly: copies have fields of the plugin, and Mongoose would interpret `$` keys in metadata as operators.

@@ -19,7 +19,7 @@ export interface JournalOptions {
   maxWaitMs?: number;
 }
 
-/** Records multi-step writes (undertakings) while they run, so that interrupted ones can be finished or undone. */
+/** Records multi-step writes (undertakings) while they run, so that interrupted writes can be finished or undone. */
 export class Journal {
   /** Ids of the undertakings that this process is doing. */
   readonly #activeIds = new Set<string>();

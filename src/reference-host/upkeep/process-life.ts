@@ -104,9 +104,9 @@ export class ProcessLife {
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     await this.forgetProcess(this.id);
-    await new Promise<void>((done) => {
-      if (this.#server === null) done();
-      else this.#server.close(() => done());
+    await new Promise<void>((resolve) => {
+      if (this.#server === null) resolve();
+      else this.#server.close(() => resolve());
     });
   }
 

@@ -13,7 +13,7 @@ class DoneByAnotherProcess extends Error {}
 
 /**
  * Recovers interrupted undertakings, immediately and then every half minute, and sweeps, immediately and then daily. These are not jobs of
- * Agenda, because Agenda watches the lock of a job with a timer of minutes, which would keep a closed process running.
+ * Agenda, because Agenda watches the lock of a job with a timer that runs for minutes and would keep a closed process running.
  *
  * @param options `recoveryWaitMs`: how long to wait for the first recovery, in milliseconds. By default as long as clients wait.
  * @returns a function that stops recovery and sweeps

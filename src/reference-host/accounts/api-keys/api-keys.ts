@@ -61,9 +61,9 @@ function checkScope(scope: unknown, isAdmin: boolean): string[] | null {
 }
 
 function checkName(name: string): string {
-  const trimmed = name.trim();
-  if (trimmed.length > maxNameLength) throw new InvalidError(`Name must have at most ${maxNameLength} characters.`, 'name');
-  return trimmed;
+  const trimmedName = name.trim();
+  if (trimmedName.length > maxNameLength) throw new InvalidError(`Name must have at most ${maxNameLength} characters.`, 'name');
+  return trimmedName;
 }
 
 function describeScope(scope: unknown): string {
@@ -128,12 +128,12 @@ export async function updateApiKey(
     ...(changes.active !== undefined && { active: changes.active }),
     ...(endsTokens && { tokenEpoch: new Types.ObjectId() }),
   };
-  const updated = await context.models.apiKey
+  const updatedKey = await context.models.apiKey
     .findOneAndUpdate({ _id: key._id }, { $set: changedFields }, { returnDocument: 'after' })
     .lean<ApiKeyDocument>();
-  if (updated === null) throw new UnknownIdError('api_key', key._id.toHexString());
-  if (endsTokens) await forgetTokens(context, { apiKeyId: key._id, apiKeyEpoch: { $ne: updated.tokenEpoch } });
-  return updated;
+  if (updatedKey === null) throw new UnknownIdError('api_key', key._id.toHexString());
+  if (endsTokens) await forgetTokens(context, { apiKeyId: key._id, apiKeyEpoch: { $ne: updatedKey.tokenEpoch } });
+  return updatedKey;
 }
 
 /** Removes a key and ends its tokens. */

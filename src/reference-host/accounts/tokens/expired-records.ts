@@ -9,12 +9,12 @@ const hourMs = 60 * 60 * 1000;
  */
 export async function removeExpired({ models }: HostContext): Promise<number> {
   const now = new Date();
-  const removed = await Promise.all([
+  const removalResults = await Promise.all([
     models.token.deleteMany({ expires: { $lte: now } }),
     models.attempt.deleteMany({ expire: { $lte: now } }),
     models.notification.deleteMany({ expires: { $lte: now } }),
   ]);
-  return removed.reduce((sum, { deletedCount }) => sum + deletedCount, 0);
+  return removalResults.reduce((sum, { deletedCount }) => sum + deletedCount, 0);
 }
 
 /** Calls {@link removeExpired} immediately and every hour. Each process does this; repeating it does no harm. @returns a function that stops this */

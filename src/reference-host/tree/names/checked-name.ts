@@ -10,10 +10,11 @@ const maxLength = 1024;
  * @throws InvalidError if the name is empty or too long.
  */
 export function checkName(typeName: string, name: string, field = 'name'): string {
-  const trimmed = name.trim();
-  if (trimmed === '') throw new InvalidError(`${typeName} name must not be empty.`, field);
-  if (trimmed.length > maxLength) throw new InvalidError(`${typeName} name must have at most ${maxLength} characters.`, field);
-  return trimmed;
+  const trimmedName = name.trim();
+  if (trimmedName === '') throw new InvalidError(`${typeName} name must not be empty.`, field);
+  if (trimmedName.length > maxLength)
+    throw new InvalidError(`${typeName} name must have at most ${maxLength} characters.`, field);
+  return trimmedName;
 }
 
 /**
