@@ -151,15 +151,15 @@ function readWindow(packs: readonly Pack[], codec: Codec): Buffer {
       at = end;
     }
   }
-  const joined = Buffer.allocUnsafe(slices.reduce((sum, slice) => sum + slice.length + 1, 0));
+  const joinedTexts = Buffer.allocUnsafe(slices.reduce((sum, slice) => sum + slice.length + 1, 0));
   let at = 0;
   for (const slice of slices) {
-    slice.copy(joined, at);
+    slice.copy(joinedTexts, at);
     at += slice.length;
-    joined[at] = 44;
+    joinedTexts[at] = 44;
     at += 1;
   }
-  return joined;
+  return joinedTexts;
 }
 
 interface View {
@@ -210,12 +210,12 @@ let checkMs = 0;
 // Elements are parsed in slices, so that a million of them are not in memory at the same time.
 for (let start = 0; start < count; start += 65_536) {
   const slice = texts.slice(start, start + 65_536);
-  const [elements, parsing] = timed(() => JSON.parse(`[${slice.join(',')}]`) as unknown[]);
-  const [, checking] = timed(() => {
+  const [elements, sliceParseMs] = timed(() => JSON.parse(`[${slice.join(',')}]`) as unknown[]);
+  const [, sliceCheckMs] = timed(() => {
     for (const [at, element] of elements.entries()) boxes.push(boundingBox(check(element, start + at)));
   });
-  parseMs += parsing;
-  checkMs += checking;
+  parseMs += sliceParseMs;
+  checkMs += sliceCheckMs;
 }
 const buffers = texts.map((text) => Buffer.from(text, 'latin1'));
 console.log(`${count} polygons of 12 points in ${order} order, ${(bytes / 1e6).toFixed(0)} MB`);

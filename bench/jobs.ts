@@ -20,7 +20,7 @@ import { median } from './support/measure.js';
 const rounds = 3;
 const imageCount = 240;
 const [width, height] = [4096, 3072];
-const concurrent = cpus().length;
+const concurrency = cpus().length;
 const cachedFileCounts = (process.argv[3] ?? '10000,100000').split(',').map(Number);
 
 const directory = await mkdtemp(join(tmpdir(), 'bench-jobs-'));
@@ -63,11 +63,11 @@ try {
 
   const side = 400;
   /** Milliseconds on the clock and of this process's processors, for each thumbnail. */
-  const perThumbnail = async (count: number, run: () => Promise<number>) => {
+  const measurePerThumbnail = async (count: number, run: () => Promise<number>) => {
     const before = process.cpuUsage();
-    const wall = await run();
+    const wallMs = await run();
     const { user, system } = process.cpuUsage(before);
-    return { wall: wall / count, cpu: (user + system) / 1000 / count };
+    return { wallMs: wallMs / count, cpuMs: (user + system) / 1000 / count };
   };
   const loop = (files: readonly string[], options: { page?: number }) => async (): Promise<number> => {
     const startMs = performance.now();
@@ -79,7 +79,7 @@ try {
         await writeFile(join(directory, `thumbnail ${next[0]}.jpg`), picture);
       }
     };
-    await Promise.all(Array.from({ length: concurrent }, work));
+    await Promise.all(Array.from({ length: concurrency }, work));
     return performance.now() - startMs;
   };
   // Directory 3 of the file is 512 × 384: the smallest that has the resolution.
@@ -87,9 +87,9 @@ try {
   const plainCount = Math.ceil(imageCount / 10);
   const plain = loop(paths.slice(0, plainCount), {});
   const clear = () => call('DELETE', '/large_image/thumbnails', {});
-  const ours = async (): Promise<number> => {
+  const runJob = async (): Promise<number> => {
     const spec = JSON.stringify([{ width: side, height: side }]);
-    const job = await call('PUT', '/large_image/thumbnails', { spec, concurrent: String(concurrent) });
+    const job = await call('PUT', '/large_image/thumbnails', { spec, concurrent: String(concurrency) });
     for (;;) {
       const { status, timestamps } = await call('GET', `/job/${String(job._id)}`, {});
       if (Number(status) > 3) throw new Error(`The job has status ${Number(status)}.`);
@@ -103,15 +103,23 @@ try {
   };
   const ratios: { careful: number; plain: number; cpu: number }[] = [];
   await careful();
-  await ours();
+  await runJob();
   for (let round = 1; round <= rounds; round++) {
     await clear();
-    const [naive, theirs] = [await perThumbnail(plainCount, plain), await perThumbnail(imageCount, careful)];
-    const mine = await perThumbnail(imageCount, ours);
-    ratios.push({ careful: theirs.wall / mine.wall, plain: naive.wall / mine.wall, cpu: theirs.cpu / mine.cpu });
+    const [plainCost, carefulCost] = [
+      await measurePerThumbnail(plainCount, plain),
+      await measurePerThumbnail(imageCount, careful),
+    ];
+    const jobCost = await measurePerThumbnail(imageCount, runJob);
+    ratios.push({
+      careful: carefulCost.wallMs / jobCost.wallMs,
+      plain: plainCost.wallMs / jobCost.wallMs,
+      cpu: carefulCost.cpuMs / jobCost.cpuMs,
+    });
     const words = [`sharp`, `sharp at full resolution`, `job`];
-    const text = [theirs, naive, mine].map(
-      ({ wall, cpu }, index) => `${words[index]} ${(1000 / wall).toFixed(0)}/s (${cpu.toFixed(1)} ms of processor time each)`,
+    const text = [carefulCost, plainCost, jobCost].map(
+      ({ wallMs, cpuMs }, index) =>
+        `${words[index]} ${(1000 / wallMs).toFixed(0)}/s (${cpuMs.toFixed(1)} ms of processor time each)`,
     );
     console.log(`thumbnails, round ${round} of ${rounds}: ${text.join(', ')}`);
   }
@@ -158,29 +166,29 @@ try {
     }
   };
   await clear();
-  const perFile: { count: number; counting: number; removing: number }[] = [];
+  const timesByCount: { count: number; countMs: number; removalMs: number }[] = [];
   for (const count of cachedFileCounts) {
     await fill(count);
     let startMs = performance.now();
-    const counted = Number(await call('GET', '/large_image/thumbnails', {}));
-    const counting = performance.now() - startMs;
+    const reportedCount = Number(await call('GET', '/large_image/thumbnails', {}));
+    const countMs = performance.now() - startMs;
     startMs = performance.now();
     const bareCount = await host.context.models.file.countDocuments({ isLargeImageThumbnail: true });
-    const bare = performance.now() - startMs;
+    const bareMs = performance.now() - startMs;
     startMs = performance.now();
-    const removed = Number(await removeAll());
-    const removing = performance.now() - startMs;
-    if (counted !== count || bareCount !== count || removed !== count)
-      throw new Error(`${counted}, ${bareCount}, ${removed} of ${count}`);
-    perFile.push({ count, counting, removing });
+    const removedCount = Number(await removeAll());
+    const removalMs = performance.now() - startMs;
+    if (reportedCount !== count || bareCount !== count || removedCount !== count)
+      throw new Error(`${reportedCount}, ${bareCount}, ${removedCount} of ${count}`);
+    timesByCount.push({ count, countMs, removalMs });
     console.log(
-      `${count} files: counted in ${counting.toFixed(0)} ms (bare countDocuments ${bare.toFixed(0)} ms), removed in ${(removing / 1000).toFixed(1)} s (${((removing * 1000) / count).toFixed(0)} µs a file)`,
+      `${count} files: counted in ${countMs.toFixed(0)} ms (bare countDocuments ${bareMs.toFixed(0)} ms), removed in ${(removalMs / 1000).toFixed(1)} s (${((removalMs * 1000) / count).toFixed(0)} µs a file)`,
     );
   }
-  const [first, last] = [perFile[0]!, perFile.at(-1)!];
-  const growth = (what: 'counting' | 'removing') => (last[what] / last.count / (first[what] / first.count)).toFixed(2);
+  const [first, last] = [timesByCount[0]!, timesByCount.at(-1)!];
+  const growth = (field: 'countMs' | 'removalMs') => (last[field] / last.count / (first[field] / first.count)).toFixed(2);
   console.log(
-    `time a file at ${last.count} against ${first.count}: counting ${growth('counting')} ×, removing ${growth('removing')} × (linear: 1)`,
+    `time a file at ${last.count} against ${first.count}: counting ${growth('countMs')} ×, removing ${growth('removalMs')} × (linear: 1)`,
   );
 } finally {
   await host.close();

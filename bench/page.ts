@@ -102,10 +102,17 @@ function pan(page: Page, width: number, line: Line): Promise<PanResult> {
 }
 
 /** Shows the place where panning begins with some annotations hidden, until nothing is loading. */
-async function show(page: Page, at: { width: number; line: Line }, hidden: readonly string[], isFirst: boolean): Promise<void> {
+async function show(
+  page: Page,
+  at: { width: number; line: Line },
+  hiddenAnnotations: readonly string[],
+  isFirst: boolean,
+): Promise<void> {
   const { width, line } = at;
   const { x, y } = startOf(width, line);
-  await page.evaluate(`document.querySelector('large-image-viewer').view = 'at=${x},${y},${width}&hide=${hidden.join(',')}'`);
+  await page.evaluate(
+    `document.querySelector('large-image-viewer').view = 'at=${x},${y},${width}&hide=${hiddenAnnotations.join(',')}'`,
+  );
   await page.waitForLoadState('networkidle');
   // The received tiles still have to be decoded and drawn.
   await page.waitForTimeout(1000);
@@ -113,15 +120,15 @@ async function show(page: Page, at: { width: number; line: Line }, hidden: reado
   // The view is panned until all tiles along the way are loaded, because a server on the same processors must not make tiles while frames
   // are measured.
   for (let round = 0; round < maxWarmUps; round += 1) {
-    let tiles = 0;
-    const count = (request: Request) => void (tiles += request.url().includes('/tiles/') ? 1 : 0);
-    page.on('request', count);
+    let tileCount = 0;
+    const countTile = (request: Request) => void (tileCount += request.url().includes('/tiles/') ? 1 : 0);
+    page.on('request', countTile);
     await pan(page, width, line);
     await page.waitForLoadState('networkidle');
-    page.off('request', count);
-    if (tiles === 0) break;
+    page.off('request', countTile);
+    if (tileCount === 0) break;
   }
-  await show(page, at, hidden, false);
+  await show(page, at, hiddenAnnotations, false);
 }
 
 /**

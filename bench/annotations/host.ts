@@ -6,7 +6,7 @@ import { slideHeight, slideWidth } from '../support/polygons.js';
 import { serveParent } from '../support/children.js';
 
 /** Opens large images without pixels, of the size of the slide with the polygons. */
-const blank: TileSourceDefinition = {
+const blankSource: TileSourceDefinition = {
   name: 'blank',
   extensions: { default: priorities.manual, blank: priorities.preferred },
   mimeTypes: { default: priorities.manual },
@@ -19,7 +19,7 @@ const host = await createReferenceHost({
   dataDirectory,
   passwordMemoryKiB: 8,
   viewer: false,
-  install: { tileSources: [blank] },
+  install: { tileSources: [blankSource] },
 });
 const { url } = await host.listen();
 await serveParent(url, {}, () => host.close());

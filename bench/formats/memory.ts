@@ -43,16 +43,16 @@ export async function memoryOverRequests(
     counts.set(name, (counts.get(name) ?? 0) + 1);
   };
   for (let measurement = 1; measurement <= measurementCount; measurement += 1) {
-    const remaining = Math.round(limits.requests * (1 - measurement / measurementCount));
-    await repeat(limits.concurrency, requestTile, limits.seconds / measurementCount, () => requestsLeft <= remaining);
+    const requestsLeftAtEnd = Math.round(limits.requests * (1 - measurement / measurementCount));
+    await repeat(limits.concurrency, requestTile, limits.seconds / measurementCount, () => requestsLeft <= requestsLeftAtEnd);
     residentBytes.push(await resident());
   }
   await cache.clear();
-  const [early, late] = [median(residentBytes.slice(2, 7)), median(residentBytes.slice(-5))];
+  const [earlyBytes, lateBytes] = [median(residentBytes.slice(2, 7)), median(residentBytes.slice(-5))];
   const requestCount = [...counts.values()].reduce((sum, count) => sum + count, 0);
   console.log(
-    `${requestCount} requests on ${files.length} files of ${counts.size} formats: ${megabytes(early)} resident after a quarter, ${megabytes(late)} at the end` +
-      ` (target: 50 MB more; ${late - early < 50e6 ? 'reached' : 'NOT REACHED'})`,
+    `${requestCount} requests on ${files.length} files of ${counts.size} formats: ${megabytes(earlyBytes)} resident after a quarter, ${megabytes(lateBytes)} at the end` +
+      ` (target: 50 MB more; ${lateBytes - earlyBytes < 50e6 ? 'reached' : 'NOT REACHED'})`,
   );
   console.log(`MB at each twentieth: ${residentBytes.map((bytes) => (bytes / 1e6).toFixed(0)).join(' ')}`);
   console.log([...counts].map(([name, count]) => `${name} ${count}`).join('; '));

@@ -48,43 +48,43 @@ async function waitUntilIdle(child: AnsweringChild): Promise<void> {
 
 const directory = await mkdtemp(join(tmpdir(), 'bench-registering-'));
 const [warmUpFolder, files] = [join(directory, 'warm'), join(directory, 'files')];
-const halves = [join(files, 'first'), join(files, 'second')] as const;
-for (const each of [warmUpFolder, ...halves]) await mkdir(each, { recursive: true });
+const halfFolders = [join(files, 'first'), join(files, 'second')] as const;
+for (const each of [warmUpFolder, ...halfFolders]) await mkdir(each, { recursive: true });
 const noise = { type: 'gaussian' as const, mean: 128, sigma: 20 };
 const image = await sharp({ create: { width: 1024, height: 768, channels: 3, background: '#fff', noise } })
   .tiff({ tile: true, tileWidth: 256, tileHeight: 256, pyramid: true, compression: 'jpeg', quality: 80 })
   .toBuffer();
 await writeFile(join(warmUpFolder, 'first.tif'), image);
-for (let i = 0; i < count; i += 1) await writeFile(join(halves[i % 2]!, `image ${i}.tif`), image);
+for (let i = 0; i < count; i += 1) await writeFile(join(halfFolders[i % 2]!, `image ${i}.tif`), image);
 
 const database = await benchDatabase(directory);
 const uri = withDatabaseName(database.uri, `bench_registering_${Date.now()}`);
-const opener = await startChild(script('opener.ts'), []);
-const server = await startChild(script('server.ts'), [uri, join(directory, 'data')]);
+const openerProcess = await startChild(script('opener.ts'), []);
+const serverProcess = await startChild(script('server.ts'), [uri, join(directory, 'data')]);
 try {
-  await opener.ask('open', warmUpFolder);
-  await server.ask('register', warmUpFolder);
-  for (const each of [opener, server]) await waitUntilIdle(each);
-  const [opening, registering, rescanning] = [new Measurement(), new Measurement(), new Measurement()];
+  await openerProcess.ask('open', warmUpFolder);
+  await serverProcess.ask('register', warmUpFolder);
+  for (const each of [openerProcess, serverProcess]) await waitUntilIdle(each);
+  const [openingResult, registeringResult, rescanResult] = [new Measurement(), new Measurement(), new Measurement()];
   // The speed of a shared machine changes, so one half is opened before and the other half afterwards.
-  await opening.add(opener, 'open', halves[0]);
-  await registering.add(server, 'register', files);
-  await opening.add(opener, 'open', halves[1]);
-  await rescanning.add(server, 'register', files);
-  const ratio = registering.msPerFile / opening.msPerFile;
+  await openingResult.add(openerProcess, 'open', halfFolders[0]);
+  await registeringResult.add(serverProcess, 'register', files);
+  await openingResult.add(openerProcess, 'open', halfFolders[1]);
+  await rescanResult.add(serverProcess, 'register', files);
+  const ratio = registeringResult.msPerFile / openingResult.msPerFile;
   console.log(`Database ${database.engine}, ${count} files`);
-  console.log(`info         ${opening.msPerFile.toFixed(2)} ms of processor time a file`);
+  console.log(`info         ${openingResult.msPerFile.toFixed(2)} ms of processor time a file`);
   console.log(
-    `registering  ${registering.msPerFile.toFixed(2)} ms: ${ratio.toFixed(2)} ×, at most ${target} ×: ` +
-      `${ratio <= target ? 'reached' : 'NOT REACHED'} (${(registering.clockMs / 1000).toFixed(1)} s in all)`,
+    `registering  ${registeringResult.msPerFile.toFixed(2)} ms: ${ratio.toFixed(2)} ×, at most ${target} ×: ` +
+      `${ratio <= target ? 'reached' : 'NOT REACHED'} (${(registeringResult.clockMs / 1000).toFixed(1)} s in all)`,
   );
   console.log(
-    `unchanged    ${rescanning.msPerFile.toFixed(3)} ms (${(rescanning.clockMs / 1000).toFixed(1)} s in all), ` +
-      `${(rescanning.maxRss / 1e6).toFixed(0)} MB at most`,
+    `unchanged    ${rescanResult.msPerFile.toFixed(3)} ms (${(rescanResult.clockMs / 1000).toFixed(1)} s in all), ` +
+      `${(rescanResult.maxRss / 1e6).toFixed(0)} MB at most`,
   );
 } finally {
-  await opener.stop();
-  await server.stop();
+  await openerProcess.stop();
+  await serverProcess.stop();
   await database.stop();
   await rm(directory, { recursive: true, force: true });
 }

@@ -73,17 +73,21 @@ try {
     (connections: number): Side =>
     async (seconds) => {
       const chunks = downloads(connections, () => chunkPath(next++ % tileCount, 1, link))(seconds);
-      const [measured] = await Promise.all([tiles(seconds), chunks]);
-      return measured;
+      const [throughput] = await Promise.all([tiles(seconds), chunks]);
+      return throughput;
     };
-  const many = tilesDuring(manyChunks);
-  const few = tilesDuring(chunkConcurrency);
+  const tilesDuringManyChunks = tilesDuring(manyChunks);
+  const tilesDuringFewChunks = tilesDuring(chunkConcurrency);
   await compare(
     'stored tile of another caller during 64 chunks',
-    { ours: many, reference: few, against: `during ${chunkConcurrency} chunks` },
+    { ours: tilesDuringManyChunks, reference: tilesDuringFewChunks, against: `during ${chunkConcurrency} chunks` },
     { ...compareOptions, target: 0.8 },
   );
-  await compare('the same', { ours: many, reference: tiles, against: 'without chunks' }, { ...compareOptions, target: 0 });
+  await compare(
+    'the same',
+    { ours: tilesDuringManyChunks, reference: tiles, against: 'without chunks' },
+    { ...compareOptions, target: 0 },
+  );
 } finally {
   await client.stop();
   await host.close();
