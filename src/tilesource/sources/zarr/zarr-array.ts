@@ -1,6 +1,7 @@
 import { TileSourceError } from '../../../errors.js';
 import type { FileTree, ReadOptions } from '../../tile-source.js';
 import { codecThreads } from '../../codecs/threads/codec-threads.js';
+import { removeChecksum } from './checksum.js';
 import { createZarrInflater } from './zarr-chunk.js';
 import type { FileBlocks } from '../../process/decoded-blocks.js';
 import { runProcessing } from '../../process/processing.js';
@@ -116,12 +117,14 @@ export class ZarrArray {
     const { isIndexAtEnd, hasChecksum } = this.metadata.shard!;
     const file = await this.tree.file(path);
     if (file === null) return null;
-    const length = chunkCount * 16;
-    const start = isIndexAtEnd ? file.size - length - (hasChecksum ? 4 : 0) : 0;
+    const length = chunkCount * 16 + (hasChecksum ? 4 : 0);
+    const start = isIndexAtEnd ? file.size - length : 0;
     if (start < 0 || start + length > file.size) {
       throw new TileSourceError(`Truncated or corrupt Zarr: ${path} of ${file.size} bytes has no index of ${chunkCount} chunks.`);
     }
-    const bytes = await file.read(start, length, { signal });
+    const storedBytes = await file.read(start, length, { signal });
+    const bytes = hasChecksum ? removeChecksum(storedBytes) : storedBytes;
+    if (bytes === null) throw new TileSourceError(`Corrupt Zarr: the index of ${path} does not match its checksum.`);
     return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }
 }

@@ -4,6 +4,7 @@ import { bufferOf } from '../../../core/buffer-of.js';
 import { halfToFloat } from '../../raster.js';
 import { decodeLz4 } from '../../codecs/lz4.js';
 import { zstdContentSize } from '../../codecs/zstd-header.js';
+import { removeChecksum } from './checksum.js';
 
 /** A codec that converts the bytes of a chunk to other bytes. */
 export interface ByteCodec {
@@ -76,8 +77,11 @@ async function undoCodec(
   libraries: ZarrLibraries,
 ): Promise<Uint8Array> {
   switch (name) {
-    case 'crc32c':
-      return bytes.subarray(0, Math.max(0, bytes.length - 4));
+    case 'crc32c': {
+      const data = removeChecksum(bytes);
+      if (data === null) throw new Error('the checksum of the chunk does not match');
+      return data;
+    }
     case 'gzip':
       return gunzipSync(bytes, { maxOutputLength: maxBytes });
     case 'zlib':

@@ -33,3 +33,25 @@ describe.each(['gzip', 'zlib'] as const)('chunks that are packed by %s alone', (
     expect(createZarrInflater({ ...chunk, ...change })).toBeNull();
   });
 });
+
+describe('chunks with a checksum', () => {
+  // CRC-32C of the ASCII digits 1 to 9, the check value that catalogs of checksums give.
+  const digits = Buffer.from('123456789');
+  const withChecksum = (checksum: number) => {
+    const bytes = Buffer.concat([digits, Buffer.alloc(4)]);
+    bytes.writeUInt32LE(checksum, digits.length);
+    return { ...plain, bytes, type: 'uint8', shape: [9], codecs: [{ name: 'crc32c' }] } satisfies ZarrChunk;
+  };
+
+  it('are decoded when it matches', async () => {
+    expect(Buffer.from(await decodeZarrChunk(withChecksum(0xe3069283), noLibraries))).toEqual(digits);
+  });
+
+  it('are refused when it does not match, or is missing', async () => {
+    await expect(decodeZarrChunk(withChecksum(0xe3069282), noLibraries)).rejects.toThrow(
+      'the checksum of the chunk does not match',
+    );
+    const empty = { ...withChecksum(0), bytes: Buffer.alloc(3) };
+    await expect(decodeZarrChunk(empty, noLibraries)).rejects.toThrow('the checksum of the chunk does not match');
+  });
+});

@@ -57,13 +57,17 @@ function twoChannels(change: Record<string, unknown> = {}): Record<string, Uint8
   };
 }
 
-/** An image in one shard: two chunks, and their index at the end. */
-function sharded({ index, chunkWidth = 64 }: { index?: Buffer; chunkWidth?: number } = {}): Record<string, Uint8Array | string> {
+/** An image in one shard: two chunks, and their index at the end, with a checksum if one is given. */
+function sharded({ index, chunkWidth = 64, checksum }: { index?: Buffer; chunkWidth?: number; checksum?: Buffer } = {}): Record<
+  string,
+  Uint8Array | string
+> {
   const chunk = gzipSync(pattern(chunkWidth, 64, 1));
   const shardIndex = Buffer.alloc(32);
   for (const [at, value] of [0, chunk.length, 0, chunk.length].entries()) shardIndex.writeBigUInt64LE(BigInt(value), at * 8);
   const codecs = [{ name: 'bytes' }, { name: 'gzip', configuration: { level: 5 } }];
-  const configuration = { chunk_shape: [64, chunkWidth], codecs, index_codecs: [{ name: 'bytes' }], index_location: 'end' };
+  const indexCodecs = [{ name: 'bytes' }, ...(checksum === undefined ? [] : [{ name: 'crc32c' }])];
+  const configuration = { chunk_shape: [64, chunkWidth], codecs, index_codecs: indexCodecs, index_location: 'end' };
   const array = {
     zarr_format: 3,
     node_type: 'array',
@@ -77,7 +81,7 @@ function sharded({ index, chunkWidth = 64 }: { index?: Buffer; chunkWidth?: numb
   return {
     'a.zarr/zarr.json': JSON.stringify({ zarr_format: 3, node_type: 'group', attributes: { ome: ome(['y', 'x']) } }),
     'a.zarr/0/zarr.json': JSON.stringify(array),
-    'a.zarr/0/c/0/0': Buffer.concat([chunk, index ?? shardIndex]),
+    'a.zarr/0/c/0/0': Buffer.concat([chunk, index ?? shardIndex, checksum ?? Buffer.alloc(0)]),
   };
 }
 
@@ -196,6 +200,11 @@ describe('OME-Zarr in a ZIP file', () => {
     ['no image', { '.zgroup': '{}' }, 'no image'],
     ['a plate', { '.zattrs': JSON.stringify({ plate: {} }) }, 'wells of a plate'],
     ['an index of shards that leaves the file', sharded({ index: Buffer.alloc(32, 0x7f) }), 'extends past its end'],
+    [
+      'an index of shards that does not match its checksum',
+      sharded({ checksum: Buffer.alloc(4) }),
+      'does not match its checksum',
+    ],
     ['no Zarr at all', { 'readme.txt': 'Hello' }, 'no Zarr group'],
   ])('refuses %s by name', async (_name, files, message) => {
     await expectRefused(zarrSource, memoryInput(writeZip(files).file, 'memory.zarr.zip'), message);
