@@ -17,8 +17,8 @@ export interface ElementFollower {
 }
 
 /**
- * Passes each call on to the followers that other features add. In this way, those features depend on the annotations feature, and it
- * depends on none of them.
+ * Passes each call on to the followers that other features add. In this way, other features depend on the annotations feature, and not the
+ * other way round.
  */
 export class ElementFollowers implements ElementFollower {
   readonly #followers: ElementFollower[] = [];

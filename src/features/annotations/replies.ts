@@ -43,7 +43,7 @@ export async function replyWithElements(
 /** Describes the response header that counts the GeoJSON features or table rows of a body from which no element was made. */
 export const skippedHeaderDescription = {
   'Large-Image-Skipped-Features':
-    'Number of GeoJSON features or table rows without a shape, which gave no element, if there are any.',
+    'Number of GeoJSON features or table rows that were skipped because they have no shape. Absent if there are none.',
 };
 
 /** Makes the header of {@link skippedHeaderDescription}, or no header if nothing was skipped. */

@@ -47,7 +47,7 @@ export interface AnnotationVersionRecord extends AnnotationState {
 /** Conditions that the annotations in a list must meet, all of them together. */
 export interface AnnotationFilter {
   /**
-   * True (default): only active annotations. False: only deleted annotations. `null`: active and deleted ones, and also those of hidden
+   * True (default): only active annotations. False: only deleted annotations. `null`: active and deleted annotations, and also those of hidden
    * items.
    */
   active?: boolean | null;

@@ -165,7 +165,7 @@ export class AnnotationModel {
   }
 
   /**
-   * Replaces the version that the caller has read by a new version, in one atomic write.
+   * Writes a new version in place of the version that the caller has read, in one atomic write.
    *
    * @returns `null` if the annotation was removed, changed, deleted or restored after the caller read it.
    */
@@ -176,7 +176,7 @@ export class AnnotationModel {
     const filter = { _id: id, _version: version, _active: active ? { $ne: false } : false };
     const update = {
       $set: { ...toStateFields(state), ...toSearchFields(state.head), _active: true },
-      // The mark is about the file of the former item.
+      // `fileChanged` is about the file of the former item, so it is removed when the annotation moves to another item.
       ...(state.itemId !== itemId && { $unset: { fileChanged: 1 } }),
     };
     const doc = await this.#annotations.findOneAndUpdate(filter, update, { returnDocument: 'after' }).lean<StoredAnnotation>();
@@ -388,7 +388,7 @@ export class AnnotationModel {
     }));
   }
 
-  /** Returns the ids for which an annotation exists, even one that is not visible. */
+  /** Returns the ids for which an annotation exists. Annotations that are not visible count too. */
   async filterExisting(ids: readonly string[]): Promise<Set<string>> {
     const docs = await this.#annotations.find({ _id: { $in: [...ids] } }, { _id: 1 }).lean<Pick<StoredAnnotation, '_id'>[]>();
     return new Set(docs.map(({ _id }) => idText(_id)));

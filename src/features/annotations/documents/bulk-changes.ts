@@ -34,7 +34,7 @@ interface IntentionDocument {
 /** Delay in milliseconds before a failed change is continued. */
 const retryMs = 5000;
 /**
- * After this many milliseconds, another process continues a change, even if the first one may still be working on it. Carrying out a change
+ * After this many milliseconds, another process continues a change, even if the first process may still be working on it. Carrying out a change
  * twice does no harm.
  */
 const staleMs = 10 * 60_000;

@@ -20,7 +20,10 @@ export interface ElementEdit {
   changes: ElementChanges | ((stored: StoredElements, editing: ElementEditing) => Promise<ElementChanges>);
 }
 
-/** Changes parts of annotations. These changes can be applied to any version, so that no change is lost when several are made at once. */
+/**
+ * Changes parts of annotations. These changes can be applied to any version, so that no change is lost when several changes are made at the
+ * same time.
+ */
 export class AnnotationEdits {
   readonly #checkPatchedHead = createHeadValidator(patchSchemaError);
 

@@ -82,7 +82,7 @@ export class AnnotationWriter {
     return (await this.options.settings.get(historySetting)) !== false;
   }
 
-  /** Replaces the version that the caller has read by a new version. @throws SupersededError if the version is no longer the current one. */
+  /** Writes a new version in place of the version that the caller has read. @throws SupersededError if that version is no longer current. */
   async commit(
     current: AnnotationRecord,
     changes: Partial<Pick<AnnotationState, 'head' | 'elements' | 'itemId'>>,

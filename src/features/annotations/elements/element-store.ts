@@ -334,7 +334,7 @@ export interface ElementStore {
 
   /**
    * Keeps sweeps away from a family while `publish` runs. This is needed to write a second document (copy, revert) with the elements
-   * of a first one. `publish` must read the first document itself, because that document may be removed before `publish` is called.
+   * of a first document. `publish` must read the first document itself, because that document may be removed before `publish` is called.
    *
    * @throws LargeImageError `unavailable` (503) if a sweep of this family does not end within seconds.
    */

@@ -90,8 +90,8 @@ async function checkFamily(
   for (const kind of ['window', 'part', 'pack'] as const) {
     for await (const { recordId } of records.listDocuments(family, kind)) listedRecords.push({ kind, recordId });
   }
-  // Leases are read after the records were listed. If nobody is writing now, each listed record either has a document that refers to it
-  // already, or will never have one.
+  // Leases are read after the records were listed. If nobody is writing now, a document refers to a listed record already, or no document
+  // will ever refer to it.
   if (!(await records.listLeases(family)).every(isEnded)) return null;
   const usedIds = await findUsedIds(records, await elementsOf(family));
   if (listedRecords.some(({ kind, recordId }) => !usedIds[kind].has(recordId))) return 'unused-records';

@@ -54,7 +54,7 @@ export class AnnotationHousekeeping {
     let renewal: NodeJS.Timeout | undefined;
     try {
       if (!(await schedule.claim(scheduleName, this.#owner, this.#nextDueTime()))) return false;
-      // The claim is renewed, so that no other cleanup begins if this one takes longer than the interval.
+      // The claim is renewed, so that no other cleanup begins if this cleanup takes longer than the interval.
       const renew = () => void schedule.renew(scheduleName, this.#owner, this.#nextDueTime()).catch(() => undefined);
       renewal = setInterval(renew, everyMs / checksPerInterval);
       renewal.unref();

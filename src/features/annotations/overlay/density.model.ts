@@ -180,7 +180,8 @@ export class AnnotationDensityModel {
     const unreferencedIds = documents
       .map(({ _id }) => String(_id))
       .filter((id) => !keptWindowIds.has(id.split('/', 1)[0] as string));
-    // Summaries are removed first. A window without its summary counts as having no densities, but one without some blocks would be drawn wrong.
+    // Summaries are removed first. A window without its summary counts as having no densities. With its summary but without some blocks, it
+    // would be drawn wrong.
     unreferencedIds.sort((a, b) => Number(a.includes('/')) - Number(b.includes('/')));
     for (let start = 0; start < unreferencedIds.length; start += documentsPerBatch) {
       await this.#documents.deleteMany({ _id: { $in: unreferencedIds.slice(start, start + documentsPerBatch) } });

@@ -265,7 +265,7 @@ function textOrNull(value: unknown): string | null {
   return typeof value === 'string' ? value : null;
 }
 
-/** Finds the annotation of each of these names. If several annotations have the same name, the one that was changed last is returned. */
+/** Finds the annotation of each of these names. If several annotations have the same name, the annotation that was changed last is returned. */
 function latestByName(annotations: readonly AnnotationRecord[], names: ReadonlySet<string | undefined>): AnnotationRecord[] {
   const latest = new Map<string | undefined, AnnotationRecord>();
   for (const annotation of annotations) {

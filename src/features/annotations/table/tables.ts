@@ -275,7 +275,8 @@ export function requestedRange(
   { name, source }: TableColumn,
   requestedLimits: { low: number | undefined; high: number | undefined },
 ): { low: number; high: number } {
-  // A column without values has no limits, and those of the column `order` are not stored. In both cases, the number of rows is used.
+  // A column without values has no limits, and the limits of the column `order` are not stored. In both cases, the range is from 0 to the
+  // number of rows.
   const limits = limitsOfTable(table, source) ?? { low: 0, high: table.blocks.reduce((sum, { header }) => sum + header.rows, 0) };
   const low = requestedLimits.low ?? limits.low;
   const high = requestedLimits.high ?? limits.high;

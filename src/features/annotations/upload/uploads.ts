@@ -176,7 +176,7 @@ export class AnnotationUploads {
     const { signal } = context;
     const request = { subject: task.fileId, signal };
     try {
-      // Two jobs can run for the same file: one that is resumed, and one that was started when the other uploads had arrived.
+      // Two jobs can run for the same file: a resumed job, and a job that was started when the missing uploads had arrived.
       await this.options.leases.run(`annotation ingestion ${task.ingestion}`, request, () => this.#ingest(task, context));
     } catch (error) {
       if (!signal.aborted && (context.isLastTry || !isTemporary(error))) await this.#notify(task, context.jobId, error);

@@ -12,7 +12,7 @@ export interface PackLayout {
   windowTextBytes: number;
   /** Maximum number of packs of a window that are in no segment of its table. To read the table, the texts of these packs are parsed. */
   maxLoosePacks: number;
-  /** Maximum number of segments of a window's table. Instead of one more, a single segment for the whole window is written. */
+  /** Maximum number of segments of a window's table. Instead of a further segment, a single segment for the whole window is written. */
   maxSegments: number;
 }
 

@@ -111,7 +111,7 @@ async function* makeTextChunks(
       if (filledBytes + neededBytes > chunk.length) {
         if (filledBytes > 0) yield* yieldChunk(chunk.subarray(0, filledBytes), selection);
         if (isSliceOver()) await nextSlice();
-        // Each chunk gets a new buffer, because the socket may not have sent the previous one yet.
+        // Each chunk gets a new buffer, because the socket may not have sent the previous chunk yet.
         chunk = Buffer.allocUnsafeSlow(Math.max(chunkBytes, neededBytes));
         filledBytes = 0;
       }

@@ -150,7 +150,7 @@ export async function* selectInOrder(request: SelectRequest): AsyncGenerator<Sel
   const { loader, query, budget, needsTexts, signal } = request;
   const skipped = { count: 0 };
   const isUnrestricted = query.conditions.length === 0 && query.limit === 0 && query.maxDetails === 0;
-  // The next batch is fetched while the current one is sent.
+  // The next batch is fetched while the current batch is sent.
   let nextBatch: Promise<{ batch: WindowBatch; packs: LoadedPack[][] } | null> | null = null;
   const batches = makeWindowBatches(request, skipped);
   const fetchNext = async () => {

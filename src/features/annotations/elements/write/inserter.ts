@@ -5,7 +5,7 @@ export class TaskLimit {
 
   constructor(private readonly maxRunning: number) {}
 
-  /** Waits until fewer tasks than the limit are running, then starts this one. @throws the error of an earlier task that failed. */
+  /** Waits until fewer tasks than the limit are running, and then starts this task. @throws the error of an earlier task that failed. */
   async start(task: () => Promise<void>): Promise<void> {
     while (this.#runningTasks.size >= this.maxRunning) await Promise.race(this.#runningTasks);
     this.#throwFailure();

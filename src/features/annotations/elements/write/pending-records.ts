@@ -122,7 +122,7 @@ export class PendingRecords implements RecordFinder, Pick<ElementRecords, 'inser
   }
 }
 
-/** Looks up records among the pending ones first, then in the database. */
+/** Looks up records in memory first, and then in the database. */
 async function findWithPending<R>(
   pending: ReadonlyMap<string, R>,
   ids: readonly string[],

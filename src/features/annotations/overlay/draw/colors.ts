@@ -54,7 +54,7 @@ export function hexColor([red, green, blue]: readonly [red: number, green: numbe
   return `#${[red, green, blue].map((channel) => Math.round(channel).toString(16).padStart(2, '0')).join('')}`;
 }
 
-/** Colors for groups that are easy to distinguish. The first ones are the palette of Okabe and Ito, which suits color-blind people. */
+/** Colors for groups that are easy to distinguish. The first colors are the palette of Okabe and Ito, which suits color-blind people. */
 const groupPalette = [
   '#e69f00',
   '#56b4e9',

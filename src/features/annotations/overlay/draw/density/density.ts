@@ -172,7 +172,7 @@ function mergeTiles(target: Map<number, DensityCells>, from: Map<number, Density
   }
 }
 
-/** Whether no cell except the first one of the first tile is covered. */
+/** Whether no cell except the first cell of the first tile is covered. */
 function isOneCell(tiles: Map<number, DensityCells>): boolean {
   if (tiles.size === 0) return true;
   if (tiles.size > 1) return false;
