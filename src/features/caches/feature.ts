@@ -32,7 +32,7 @@ export interface CacheOffers {
 
 const defaultMaxOpenSources = 64;
 
-/** Caches of encoded tiles and of open images, in this process and in those that share a Redis with it. */
+/** Caches of encoded tiles and of open images, in this process and in the other processes that share a Redis with it. */
 export const cachesFeature: Feature<CacheNeeds, CacheOffers> = {
   async open({ core: { connection, logger, callers }, options, fileSettings, settings, items }, onClose) {
     const namespace = `large_image:${connection.name}`;

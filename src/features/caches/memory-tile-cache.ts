@@ -4,7 +4,7 @@ import type { CachedTile, CacheReport, TileCache } from './tile-cache.js';
 /** Memory of an entry in addition to its bytes: key, headers, list nodes. Rounded up from heap snapshots. */
 const entryOverheadBytes = 512;
 
-/** Tiles in the memory of this process. The least recently used are removed first. */
+/** Tiles in the memory of this process. The least recently used tiles are removed first. */
 export class MemoryTileCache implements TileCache {
   readonly #tiles: LRUCache<string, CachedTile> | null;
   readonly #maxBytes: number;

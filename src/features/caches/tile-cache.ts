@@ -11,7 +11,7 @@ export interface CacheReport {
   used: number;
   /** Number of entries, if `used` counts something else. */
   items?: number;
-  /** Number of processes whose numbers were added up. Present only if several can share a cache. */
+  /** Number of processes whose numbers were added up. Present only if several processes can share a cache. */
   processes?: number;
   /** False while the cache is unreachable. Requests are then answered without it. */
   available?: boolean;

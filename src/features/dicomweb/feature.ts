@@ -20,7 +20,6 @@ import { renderedRoutes } from './rendered.routes.js';
 import { ImageSearch } from './search/search.js';
 import { searchRoutes } from './search/search.routes.js';
 
-/** Dependencies of the feature. */
 interface DicomNeeds {
   core: Core;
   settings: Settings;

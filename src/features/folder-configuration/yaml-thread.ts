@@ -68,7 +68,7 @@ function addDefaults({ text, defaults }: { text: string; defaults: YamlMapping }
   return isMapping(value) ? JSON.stringify({ ...defaults, ...value }) : text;
 }
 
-/** The new text, or the reason why nothing can be added to the stored one. */
+/** The new text, or the reason why nothing can be added to the stored text. */
 type Addition = { text: string } | { conflict: string };
 
 /** Adds a user's text, which has been checked, to the user's section of a stored text. */

@@ -47,7 +47,7 @@ export class FolderDependants {
     return (await readInSlices<StoredDocument>(query.lean())).map((doc) => itemOf(doc));
   }
 
-  /** Removes the note that an item should be merged with others. If its files are already being moved to another item, the note stays. */
+  /** Removes the note that an item should be merged with other items. If its files are already being moved to another item, the note stays. */
   async removeMergeNote(item: ItemRecord): Promise<void> {
     await this.parts.items.collection.updateOne(
       { _id: item.doc._id, 'largeImage.mergedInto': null } as object,
@@ -56,12 +56,12 @@ export class FolderDependants {
     );
   }
 
-  /** Items whose files are being moved to another item (`into`), or that should be merged with others (`into` is `null`). */
+  /** Items whose files are being moved to another item (`into`), or that should be merged with other items (`into` is `null`). */
   async findMergingItems(): Promise<{ item: ItemRecord; into: string | null }[]> {
     const { items, itemOf } = this.parts;
     const query = items.find({ 'largeImage.mergedInto': { $exists: true } }).limit(maxItems);
-    type Merging = StoredDocument & { largeImage: { mergedInto: unknown } };
-    return (await readInSlices<Merging>(query.lean())).map((doc) => ({
+    type MergingDocument = StoredDocument & { largeImage: { mergedInto: unknown } };
+    return (await readInSlices<MergingDocument>(query.lean())).map((doc) => ({
       item: itemOf(doc),
       into: doc.largeImage.mergedInto === null ? null : idText(doc.largeImage.mergedInto),
     }));
@@ -79,7 +79,7 @@ export class FolderDependants {
   /**
    * Removes arrived files from the lists of missing files of the items in a folder.
    *
-   * @param paths of the arrived files.
+   * @param paths the paths of the arrived files.
    * @returns the items that were waiting for one of these files, or for any file that matches a pattern (`*`), after the change.
    */
   async markArrived(folder: FolderRecord, paths: readonly string[]): Promise<ItemRecord[]> {

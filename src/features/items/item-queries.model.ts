@@ -89,8 +89,8 @@ export class ItemQueries {
   /** The items with these ids, in the same order. Items that do not exist are left out. */
   async findByIds(ids: readonly unknown[]): Promise<StoredDocument[]> {
     const documents = await readInSlices<StoredDocument>(this.items.find(whereFieldIn('_id', ids)).lean());
-    const byId = new Map(documents.map((document) => [idText(document._id), document]));
-    return ids.flatMap((id) => byId.get(idText(id)) ?? []);
+    const documentById = new Map(documents.map((document) => [idText(document._id), document]));
+    return ids.flatMap((id) => documentById.get(idText(id)) ?? []);
   }
 
   /** Items or folders that have metadata, by ascending id. */
@@ -101,7 +101,7 @@ export class ItemQueries {
   }
 }
 
-/** A projection must not contain both a field and a part of it. */
+/** Drops fields that are inside other listed fields, because a projection must not contain both a field and a part of the field. */
 function dropNestedFields(projection: Record<string, number>): Record<string, number> {
   const paths = Object.keys(projection);
   return Object.fromEntries(

@@ -144,7 +144,7 @@ export function dispositionHeader(item: ItemRecord, suffix: string, query: Dispo
 /** File name extensions of regions, where they differ from {@link extensionByEncoding}. */
 const regionExtensionByEncoding: Readonly<Record<string, string>> = { TIFF: 'tif', TILED: 'tif', OMETIFF: 'ome.tif' };
 
-/** {@link dispositionHeader} of a region, whose file name says where it is: `slide_region_4000_3000.tif`. */
+/** Like {@link dispositionHeader}, but the file name says where the region is: `slide_region_4000_3000.tif`. */
 export function regionDispositionHeader(
   item: ItemRecord,
   query: DispositionQuery & { left?: number | undefined; top?: number | undefined },
