@@ -28,7 +28,7 @@ export class HiddenItems {
     return this.own.collection<HiddenItemDocument>('hidden_item');
   }
 
-  /** Records and marks items as hidden. Can be repeated. */
+  /** Records and marks items as hidden. May be called again for the same items. */
   async hide(items: readonly StoredDocument[]): Promise<void> {
     const since = new Date();
     for (const batch of batches(items)) {
@@ -42,7 +42,7 @@ export class HiddenItems {
     }
   }
 
-  /** Undoes {@link hide}. Can be repeated. */
+  /** Undoes {@link hide}. May be called again for the same items. */
   async show(items: readonly StoredDocument[]): Promise<void> {
     for (const batch of batches(items)) {
       await this.#mark(batch, { $unset: { [hiddenField]: 1 } });

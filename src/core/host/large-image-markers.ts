@@ -236,7 +236,7 @@ export class LargeImageMarkers {
 
   /** Stores on an item without a large image why its file could not become a large image; `null` removes the reason. */
   async storeRefusal(item: Pick<ItemRecord, 'doc'>, reason: string | null): Promise<void> {
-    // This bypasses Mongoose, because this must not count as a change of the item for the host.
+    // This bypasses Mongoose, because the write must not count as a change of the item for the host.
     await this.#items.collection.updateOne(
       { _id: item.doc._id, largeImage: null } as object,
       reason === null ? { $unset: { [refusedField]: 1 } } : { $set: { [refusedField]: reason.slice(0, maxReasonLength) } },

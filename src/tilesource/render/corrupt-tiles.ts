@@ -78,8 +78,9 @@ export class CorruptTiles {
     const areas: Part[] = [];
     const boxesInOther = visibleBoxes(drawn.box, drawn.toOther);
     for (const [key, { error, parts }] of other.#tileByKey) {
-      if (!parts.some(({ box }) => boxesInOther.some((boxInOther) => overlap(box, boxInOther)))) continue;
-      const contains = (x: number, y: number) => drawn.toOther(x, y).some(([u, v]) => parts.some((part) => isIn(part, u, v)));
+      if (!parts.some(({ box }) => boxesInOther.some((boxInOther) => doOverlap(box, boxInOther)))) continue;
+      const contains = (x: number, y: number) =>
+        drawn.toOther(x, y).some(([u, v]) => parts.some((part) => containsPoint(part, u, v)));
       const reason = `The source ${drawn.name} of the image cannot be read: ${error.reason}`;
       const namedError = drawn.name === undefined ? error : new CorruptTileError(error.tile, new TileSourceError(reason));
       areas.push({ box: drawn.box, contains });
@@ -87,7 +88,7 @@ export class CorruptTiles {
     }
     // A larger part of the other image is read than is shown, so its intact tiles may be invisible.
     if (areas.length === 0) this.#intactCount += other.#intactCount;
-    else if (samplePoints(drawn.box).some(([x, y]) => !areas.some((area) => isIn(area, x, y)))) this.#intactCount += 1;
+    else if (samplePoints(drawn.box).some(([x, y]) => !areas.some((area) => containsPoint(area, x, y)))) this.#intactCount += 1;
   }
 
   /** The parts of a rectangle that no hole touches, relative to the corner of the rectangle, in pixels of full resolution. */
@@ -185,14 +186,14 @@ function visibleBoxes(
     });
 }
 
-/** Whether rectangles have a common area. An overlap of less than a hundredth of a pixel comes from rounding. */
-function overlap(a: Window, b: Window): boolean {
+/** Whether two rectangles have a common area. An overlap of less than a hundredth of a pixel is ignored as a rounding error. */
+function doOverlap(a: Window, b: Window): boolean {
   const overlapsAlong = (from: number, length: number, other: number, otherLength: number) =>
     Math.min(from + length, other + otherLength) - Math.max(from, other) > 0.01;
   return overlapsAlong(a.left, a.width, b.left, b.width) && overlapsAlong(a.top, a.height, b.top, b.height);
 }
 
-function isIn({ box, contains }: Part, x: number, y: number): boolean {
+function containsPoint({ box, contains }: Part, x: number, y: number): boolean {
   const isInside = x >= box.left && y >= box.top && x < box.left + box.width && y < box.top + box.height;
   return isInside && (contains === undefined || contains(x, y));
 }

@@ -204,13 +204,13 @@ function scaledSize(region: Size, { percent, isConfined, widthDigits, heightDigi
     return { width: within(region.width, width), height: within(region.height, height) };
   }
   if (isConfined) return null;
-  if (width != null && heightDigits === '') return { width, height: divide(region.height * width, region.width) };
-  if (height != null && widthDigits === '') return { width: divide(region.width * height, region.height), height };
+  if (width != null && heightDigits === '') return { width, height: roundedQuotient(region.height * width, region.width) };
+  if (height != null && widthDigits === '') return { width: roundedQuotient(region.width * height, region.height), height };
   return null;
 }
 
 /** The rounded quotient, but at least 1 unless the product is 0. */
-function divide(product: number, divisor: number): number {
+function roundedQuotient(product: number, divisor: number): number {
   return product === 0 ? 0 : Math.max(1, Math.round(product / divisor));
 }
 

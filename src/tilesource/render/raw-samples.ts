@@ -62,8 +62,8 @@ export async function streamRawRegion(
   };
   const tileTags = packingTags({ bands, dtype }, packing);
 
-  const writeFrame = async (container: TiffContainer, number: number, index: number): Promise<DirectoryPlan> => {
-    const drawing = { level, frame: number, appearance: asStored, scaling };
+  const writeFrame = async (container: TiffContainer, writtenFrame: number, index: number): Promise<DirectoryPlan> => {
+    const drawing = { level, frame: writtenFrame, appearance: asStored, scaling };
     const image = {
       ...output,
       bands,
@@ -85,7 +85,7 @@ export async function streamRawRegion(
           : [];
       return { ...directory, tags: [...directory.tags, ...tileTags, ...resolution] };
     });
-    const profile = renderer.profileFor(number, { style: null, correctsColors: true });
+    const profile = renderer.profileFor(writtenFrame, { style: null, correctsColors: true });
     const frameTags = [
       ...(profile === null ? [] : [tagOf.bytes(34_675, profile)]),
       ...(index === 0 ? [tagOf.ascii(270, describeRegion(metadata, order, { region, output }))] : []),
@@ -95,7 +95,9 @@ export async function streamRawRegion(
   return streamTiff(
     async (container) => {
       const directories: DirectoryPlan[] = [];
-      for (const [index, number] of order.frames.entries()) directories.push(await writeFrame(container, number, index));
+      for (const [index, writtenFrame] of order.frames.entries()) {
+        directories.push(await writeFrame(container, writtenFrame, index));
+      }
       return container.writeDirectories(directories, { bigTiff: 'when needed' });
     },
     temporaryDirectory === undefined ? {} : { directory: temporaryDirectory },
@@ -131,7 +133,7 @@ async function requestedFrames(
   if (list !== undefined && list.length > 0) {
     if (list.length > maxFrames)
       throw new BadValueError(`frameList has ${list.length} entries; at most ${maxFrames} are allowed.`);
-    for (const number of list) renderer.checkFrame(number);
+    for (const listedFrame of list) renderer.checkFrame(listedFrame);
     return [...new Set(list)];
   }
   const channels = await framesAlong(renderer.metadata, frame, 'C', signal);

@@ -200,11 +200,11 @@ export class RegionMaker {
 
   /** Draws a rectangle of a level, scaled, with holes in place of corrupt tiles. */
   async #drawWithHoles(drawing: Drawing, corrupt: CorruptTiles, signal: AbortSignal | undefined): Promise<Picture> {
-    return this.#withHoles(await this.#drawScaled(drawing, corrupt, signal), drawing, corrupt);
+    return this.#addHoles(await this.#drawScaled(drawing, corrupt, signal), drawing, corrupt);
   }
 
   /** Draws the holes into a scaled picture. */
-  async #withHoles(picture: Picture, { level, scaling: { box, window } }: Drawing, corrupt: CorruptTiles): Promise<Picture> {
+  async #addHoles(picture: Picture, { level, scaling: { box, window } }: Drawing, corrupt: CorruptTiles): Promise<Picture> {
     if (corrupt.count === 0) return picture;
     const { metadata } = this.#renderer;
     const scale = levelScale(metadata, level);
@@ -277,7 +277,7 @@ export class RegionMaker {
     const scaledPicture =
       isScaledByLibvips && !scalesWhileEncoding ? await scalePicture(drawnPicture, scaling, signal) : drawnPicture;
     corrupt.throwIfAllCorrupt();
-    const pictureWithHoles = await this.#withHoles(scaledPicture, drawing, corrupt);
+    const pictureWithHoles = await this.#addHoles(scaledPicture, drawing, corrupt);
     const picture = addsColor ? await grayToColor(pictureWithHoles) : pictureWithHoles;
     const remainingSteps = scalesWhileEncoding ? directSteps : { ...steps, signal };
     return {

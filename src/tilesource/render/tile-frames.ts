@@ -58,17 +58,17 @@ export async function renderSprite(
   const encoding = parseEncoding(request);
   const prepared = await regions.prepare({ ...region, frame: frames[0] ?? 0 });
   if (!prepared) return { kind: 'bytes', bytes: new Uint8Array(0), type: encoding.type };
-  const cell = prepared.canvas;
-  const size = { width: cell.width * columns, height: cell.height * rows };
+  const cellSize = prepared.canvas;
+  const size = { width: cellSize.width * columns, height: cellSize.height * rows };
   // The sprite is assembled in memory, even for TILED, so its size is limited as for TIFF.
   regions.checkSize(size, { ...encoding, encoding: encoding.encoding === 'TILED' ? 'TIFF' : encoding.encoding });
   const { fill, plan } = prepared;
   const isCentered = fill?.anchor === 'center';
   const offset = {
-    left: isCentered ? Math.floor((cell.width - plan.output.width) / 2) : 0,
-    top: isCentered ? Math.floor((cell.height - plan.output.height) / 2) : 0,
+    left: isCentered ? Math.floor((cellSize.width - plan.output.width) / 2) : 0,
+    top: isCentered ? Math.floor((cellSize.height - plan.output.height) / 2) : 0,
   };
-  const isPadded = cell.width !== plan.output.width || cell.height !== plan.output.height;
+  const isPadded = cellSize.width !== plan.output.width || cellSize.height !== plan.output.height;
   const addsColor = isPadded && fill !== null && !(fill.color[0] === fill.color[1] && fill.color[1] === fill.color[2]);
   // A sample of 0 is not black in every sample type.
   const emptySample = prepared.appearance.style ? 0 : createByteConverter(renderer.metadata.dtype, renderer.metadata.white)(0);
@@ -90,9 +90,9 @@ export async function renderSprite(
     if (addsColor) picture = await grayToColor(picture);
     sprite ??= solidPicture(size, picture.bands, [emptySample, emptySample, emptySample, 0]);
     const cellPicture = await convertToBands(picture, sprite.bands);
-    const padding = isPadded && fill ? solidPicture(cell, sprite.bands, fill.color) : null;
+    const padding = isPadded && fill ? solidPicture(cellSize, sprite.bands, fill.color) : null;
     for (const position of positions) {
-      const at = { left: (position % columns) * cell.width, top: Math.floor(position / columns) * cell.height };
+      const at = { left: (position % columns) * cellSize.width, top: Math.floor(position / columns) * cellSize.height };
       if (padding !== null) blit(sprite, padding, at);
       blit(sprite, cellPicture, { left: at.left + offset.left, top: at.top + offset.top });
       if (isSliceOver()) await nextSlice(request.signal);

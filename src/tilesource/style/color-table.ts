@@ -117,7 +117,8 @@ export function makeColorTable(colors: BandColors, dtype: Raster['dtype']): Colo
 }
 
 /**
- * Maximum bytes of color tables that are cached for one image: enough for some tables of 16-bit samples, or thousands of 8 bits.
+ * Maximum bytes of color tables that are cached for one image: enough for some tables of 16-bit samples, or thousands of tables of
+ * 8-bit samples.
  */
 const maxTableBytes = 2 ** 23;
 

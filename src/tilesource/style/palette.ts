@@ -37,7 +37,7 @@ const listNames: Readonly<Record<string, string>> = { tab10: 'Category10' };
  * @throws BadValueError for any other value.
  */
 export function parsePalette(value: unknown): readonly Rgba[] {
-  const colors = Array.isArray(value) ? listOfColors(value) : typeof value === 'string' ? textPalette(value) : null;
+  const colors = Array.isArray(value) ? parseColorList(value) : typeof value === 'string' ? parseTextPalette(value) : null;
   if (colors === null || colors.length === 0 || colors.length > maxColors) throw createPaletteError(value);
   const [firstColor] = colors;
   return colors.length === 1 && firstColor ? [[0, 0, 0, 255], firstColor] : colors;
@@ -48,7 +48,7 @@ function createPaletteError(value: unknown): BadValueError {
   return new BadValueError(`cannot be used as a color palette.: '${text.length > 200 ? `${text.slice(0, 200)}…` : text}'.`);
 }
 
-function listOfColors(list: readonly unknown[]): Rgba[] | null {
+function parseColorList(list: readonly unknown[]): Rgba[] | null {
   const colors = list.map((item): Rgba | null => {
     if (typeof item === 'string') return tryParseColor(item);
     if (!Array.isArray(item) || item.length < 3 || item.length > 4) return null;
@@ -63,16 +63,16 @@ function listOfColors(list: readonly unknown[]): Rgba[] | null {
 /** Recently parsed palettes. Bands with the same palette share its colors. */
 const parsedPalettes = new LRUCache<string, readonly Rgba[]>({ maxSize: 2 ** 16, sizeCalculation: (colors) => colors.length });
 
-function textPalette(text: string): readonly Rgba[] | null {
+function parseTextPalette(text: string): readonly Rgba[] | null {
   const cached = parsedPalettes.get(text);
   if (cached) return cached;
   const color = tryParseColor(text);
-  const colors = color ? [color] : namedPalette(text);
+  const colors = color ? [color] : parseNamedPalette(text);
   if (colors && colors.length > 0) parsedPalettes.set(text, colors);
   return colors;
 }
 
-function namedPalette(text: string): Rgba[] | null {
+function parseNamedPalette(text: string): Rgba[] | null {
   const word = text.split('.').at(-1) ?? '';
   const match = /^([a-z0-9]+?)(?:_(\d{1,4}))?(_r)?$/i.exec(word);
   if (!match?.[1]) return null;
@@ -85,7 +85,7 @@ function findNamedColors(name: string, count: number | null): Rgba[] | null {
   if (count !== null && (count < 2 || count > maxColors)) return null;
   const spaced = Object.hasOwn(spacedColors, name.toLowerCase()) ? spacedColors[name.toLowerCase()] : undefined;
   if (spaced) {
-    const anchors = parseAll(spaced);
+    const anchors = parseColors(spaced);
     return count === null ? anchors : sampleColors(count, (at) => colorBetween(anchors, at));
   }
   const scheme = libraryExport(
@@ -93,10 +93,10 @@ function findNamedColors(name: string, count: number | null): Rgba[] | null {
     Object.hasOwn(listNames, name.toLowerCase()) ? (listNames[name.toLowerCase()] ?? name) : name,
   );
   const interpolate = libraryExport('interpolate', name);
-  if (isColorList(scheme)) return parseAll(count === null ? scheme : scheme.slice(0, count));
+  if (isColorList(scheme)) return parseColors(count === null ? scheme : scheme.slice(0, count));
   // Sequential and diverging schemes have one list for each number of colors.
   const listOfCount: unknown = Array.isArray(scheme) && count !== null ? scheme[count] : undefined;
-  if (isColorList(listOfCount)) return parseAll(listOfCount);
+  if (isColorList(listOfCount)) return parseColors(listOfCount);
   return isInterpolator(interpolate)
     ? sampleColors(count ?? defaultColorCount, (at) => tryParseColor(interpolate(at)) ?? [0, 0, 0, 255])
     : null;
@@ -117,12 +117,12 @@ function isInterpolator(value: unknown): value is (at: number) => string {
   return typeof value === 'function';
 }
 
-function parseAll(colors: readonly string[]): Rgba[] {
+function parseColors(colors: readonly string[]): Rgba[] {
   return colors.map((color) => tryParseColor(color) ?? [0, 0, 0, 255]);
 }
 
-function sampleColors(count: number, color: (at: number) => Rgba): Rgba[] {
-  return Array.from({ length: count }, (_, position) => color(position / (count - 1)));
+function sampleColors(count: number, colorAt: (position: number) => Rgba): Rgba[] {
+  return Array.from({ length: count }, (_, index) => colorAt(index / (count - 1)));
 }
 
 function colorBetween(anchors: readonly Rgba[], at: number): Rgba {
