@@ -4,7 +4,7 @@ import { errorBody, errorReplies } from '../../larger-host.js';
 
 /** How long a server waits for clients, in milliseconds. */
 export interface ServerTimeouts {
-  /** Limit for the next request on a connection. */
+  /** Limit for the time until the next request on a connection begins. */
   keepAliveMs: number;
   /** Limit for the complete header of a request. */
   headersMs: number;

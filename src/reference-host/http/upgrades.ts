@@ -19,8 +19,8 @@ export function offerUpgrades(server: Server, takeOver: UpgradeHandler): void {
       const [name, value] = [request.rawHeaders[i]!, request.rawHeaders[i + 1]!];
       if (!connectionHeaders.has(name.toLowerCase())) lines.push(`${name}: ${value}`);
     }
-    // Node has detached its parser from the connection. Treat it as a new connection: it gets a parser again, which reads the
-    // request from the start.
+    // Node has detached its parser from the connection. It is treated as a new connection, so it gets a parser again, which reads
+    // the request from the start.
     socket.unshift(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), head]));
     server.emit('connection', socket);
   });

@@ -140,7 +140,7 @@ function createRescans(hosting: HostingContext, getRunningHost: () => RunningHos
   const contentHashes = hosting.options.comparesContents
     ? new ContentHashes({
         useContext: (work) => useHost(({ context }) => work(context)),
-        onChanged: (changed) => display.writeLine(`Served files: ${changed} changed in the middle.`),
+        onChanged: (changedCount) => display.writeLine(`Served files: ${changedCount} changed in the middle.`),
         onFailure: (error) =>
           display.writeLine(`The served files could not be compared: ${error instanceof Error ? error.message : String(error)}`),
         signal,
@@ -261,8 +261,8 @@ function createScanOptions(
 ): { scan(): Promise<ScanCounts>; listFolders(): ReadonlySet<string> } {
   const showLeftOut = (path: string, reason: string) => display.writeLine(`Left out ${path}: ${reason}`);
   const { paths, buckets, isPublic } = options;
-  const showRegistered = (done: number, total: number) => {
-    if (total >= minShownFiles) display.showProgress({ text: 'Registering files', fraction: done / total });
+  const showRegistered = (doneCount: number, totalCount: number) => {
+    if (totalCount >= minShownFiles) display.showProgress({ text: 'Registering files', fraction: doneCount / totalCount });
   };
   let servedFiles: ServedFiles | null = null;
   const leftOutObjects = new Set<string>();

@@ -12,9 +12,9 @@ import type { PasswordHasher } from './passwords.js';
 import type { UserDocument } from '../users/user.model.js';
 
 const hourSeconds = 3600;
-/** Time after a sign-in in which the user counts as known in the network. */
+/** Time for which a user counts as known in a network after signing in there. */
 const knownSeconds = 21 * 24 * hourSeconds;
-/** When the remaining time of a known user falls below this, it is extended. */
+/** A sign-in extends this time again if less than this is left of it. */
 const rememberAgainMs = 20 * 24 * hourSeconds * 1000;
 
 /** How long attempts on an exhausted budget are refused without a query, in milliseconds. */
@@ -89,11 +89,11 @@ export class SignInLimits {
         : await Promise.all([this.#createFailureBudget('network', network), this.#createFailureBudget('login', hashName(name))]);
     const budgets = [pairBudget, ...otherBudgets].filter((budget) => budget !== null);
     const [user] = await Promise.all([findUser(), ...budgets.map((budget) => this.#requireAvailable(budget))]);
-    const isRight = await this.options.passwords.verifyPassword(password, user?.passwordHash ?? null, {
+    const isPasswordRight = await this.options.passwords.verifyPassword(password, user?.passwordHash ?? null, {
       lane,
       wrap: (check) => this.#countWhileChecking(budgets, check),
     });
-    if (user === null || !isRight) return null;
+    if (user === null || !isPasswordRight) return null;
     const isRecentlyRemembered = knownPairState !== null && knownPairState.msBeforeNext > rememberAgainMs;
     if (!isRecentlyRemembered) await this.rememberUser([name, user.login, user.email], address);
     return user;

@@ -113,12 +113,12 @@ async function verifyTokens(context: HostContext, tokens: readonly string[]): Pr
   return callers;
 }
 
-/** The users of tokens who can sign in, by `<id> <epoch>`. */
+/** The users of token records, if they can sign in, by `<id> <epoch>`. */
 async function findUsersByIdAndEpoch(
   { models }: HostContext,
-  tokens: readonly TokenDocument[],
+  records: readonly TokenDocument[],
 ): Promise<Map<string, { id: string; admin: boolean }>> {
-  const ids = tokens.flatMap(({ userId }) => userId ?? []);
+  const ids = records.flatMap(({ userId }) => userId ?? []);
   if (ids.length === 0) return new Map();
   const users = await models.user
     .find({ _id: { $in: ids }, status: 'enabled' }, { admin: 1, tokenEpoch: 1 })
@@ -131,9 +131,9 @@ async function findUsersByIdAndEpoch(
   );
 }
 
-/** The active API keys of tokens, as `<id> <epoch>`. */
-async function findActiveKeys(context: HostContext, tokens: readonly TokenDocument[]): Promise<Set<string>> {
-  const ids = tokens.flatMap(({ apiKeyId }) => apiKeyId ?? []);
+/** The active API keys of token records, as `<id> <epoch>`. */
+async function findActiveKeys(context: HostContext, records: readonly TokenDocument[]): Promise<Set<string>> {
+  const ids = records.flatMap(({ apiKeyId }) => apiKeyId ?? []);
   if (ids.length === 0 || !(await context.setting('core.api_keys'))) return new Set();
   const keys = await context.models.apiKey
     .find({ _id: { $in: ids }, active: true }, { tokenEpoch: 1 })

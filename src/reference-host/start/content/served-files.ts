@@ -37,7 +37,7 @@ export interface ServedFilesOptions {
   creatorId: Types.ObjectId | null;
   isPublic: boolean;
   /** Called with the number of new files that have been handled, and the number of all new files. */
-  onProgress(done: number, total: number): void;
+  onProgress(doneCount: number, totalCount: number): void;
   /** Called once for each path that is left out, with the reason. */
   onLeftOut(path: string, reason: string): void;
 }
@@ -81,7 +81,7 @@ export class ServedFiles {
       onLeftOut: (path: string, reason: string) => this.#leaveOut(path, reason),
       onFolder: (folder: string) => void folders.add(folder),
     };
-    const updateItems = async (localFile: LocalFile, files: readonly KnownFile[]) => {
+    const updateRecords = async (localFile: LocalFile, files: readonly KnownFile[]) => {
       for (const file of files) {
         if (file.itemId !== null) presentItemIds.push(file.itemId);
         const isUnchanged = matchesRecord(file, localFile);
@@ -102,18 +102,18 @@ export class ServedFiles {
         displacedFiles.push({ localFile, formerFiles });
         continue;
       }
-      await updateItems(localFile, formerFiles);
+      await updateRecords(localFile, formerFiles);
     }
-    for await (const { localFile, formerFiles: files, isMoved } of inTurns(await markMovedFiles(displacedFiles, newFiles))) {
+    for await (const { localFile, formerFiles, isMoved } of inTurns(await markMovedFiles(displacedFiles, newFiles))) {
       if (isMoved) newFiles.push(localFile);
-      else await updateItems(localFile, files);
+      else await updateRecords(localFile, formerFiles);
     }
     this.folders = folders;
     this.#uncomparedIds = uncomparedIds;
     await setMissingSince(context, presentItemIds, null);
     const goneFiles = await findGoneFiles(filesByPath, listedPaths, signal);
-    for await (const { formerFiles: files, isMoved } of inTurns(displacedFiles)) {
-      if (isMoved) for (const file of files) goneFiles.add(file);
+    for await (const { formerFiles, isMoved } of inTurns(displacedFiles)) {
+      if (isMoved) for (const file of formerFiles) goneFiles.add(file);
     }
     await this.#registerNewFiles(context, collection, { newFiles, goneFiles, counts }, signal);
     counts.missing = goneFiles.size;
