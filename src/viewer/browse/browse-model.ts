@@ -47,3 +47,13 @@ export function idsByType(documents: readonly { type: string; doc: { _id: string
   for (const { type, doc } of documents) (ids[type] ??= []).push(doc._id);
   return ids;
 }
+
+/**
+ * The names from the root to the parent of a folder or item, for display.
+ *
+ * @param path as the server writes it: the kind of the root, then names. Slashes and backslashes in a name are escaped with a backslash.
+ */
+export function parentPathText(path: string): string {
+  const steps = path.match(/(\\.|[^/\\])+/gs)?.map((step) => step.replaceAll(/\\(.)/gs, '$1')) ?? [];
+  return steps.slice(1, -1).join(' / ');
+}

@@ -93,6 +93,6 @@ async function collectFiles(entry: FileSystemEntry, path: string[]): Promise<Upl
     // A reader returns some entries at a time, and an empty list at the end.
     const entries = await new Promise<FileSystemEntry[]>((resolve, reject) => reader.readEntries(resolve, reject));
     if (entries.length === 0) return uploads;
-    for (const entry of entries) uploads.push(...(await collectFiles(entry, [...path, entry.name])));
+    for (const child of entries) uploads.push(...(await collectFiles(child, [...path, entry.name])));
   }
 }

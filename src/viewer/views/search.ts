@@ -5,7 +5,7 @@ import { debounced, errorNotice, fill, h, trackNewest } from '../dom.js';
 import { formatCount } from '../format.js';
 import { replaceRoute, routeHash, type Route, type ViewContext, type View } from '../router.js';
 import { browseTexts, commonTexts } from '../texts.js';
-import { naturalOrder, type Item, type Place } from '../browse/browse-model.js';
+import { naturalOrder, parentPathText, type Item, type Place } from '../browse/browse-model.js';
 
 /** The first matching documents of one kind. `total` is the number of all matching documents of this kind. */
 interface ListedDocuments<D> {
@@ -105,9 +105,7 @@ async function requestPaths({ folder, item }: Matches, signal: AbortSignal) {
   const json = { folder: idsOf(folder), item: idsOf(item) };
   const paths = await request('POST', 'resource/paths', { json, signal });
   const pathsById: Record<string, string> = { ...paths.folder, ...paths.item };
-  // The first step (the kind of the root) and the last step (the document's own name) are removed. Slashes and backslashes in a name are escaped with a backslash.
-  const splitPath = (path: string) => path.match(/(\\.|[^/\\])+/gs)?.map((step) => step.replaceAll(/\\(.)/gs, '$1')) ?? [];
-  return Object.fromEntries(Object.entries(pathsById).map(([id, path]) => [id, splitPath(path).slice(1, -1).join(' / ')]));
+  return Object.fromEntries(Object.entries(pathsById).map(([id, path]) => [id, parentPathText(path)]));
 }
 
 function resultSections(words: string, matches: Matches, pathsById: Record<string, string>) {

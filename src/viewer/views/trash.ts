@@ -1,7 +1,7 @@
 import { requestList, request } from '../api.js';
 import { askToRemove } from '../browse/dialog-parts.js';
 import { emptyNote } from '../browse/item-list.js';
-import { isSame } from '../browse/browse-model.js';
+import { isSame, parentPathText } from '../browse/browse-model.js';
 import { readPage } from '../browse/paging.js';
 import { resourceParameters, restore, type Trashable } from '../browse/move-to-trash.js';
 import { actions, button, fill, h, icon, messageOf, nameText, showMessage } from '../dom.js';
@@ -46,7 +46,7 @@ export async function trashView(route: Route, { main, signal, refresh }: ViewCon
       : !isComplete
         ? browseTexts.beingTrashed
         : expires && browseTexts.trashedUntil(formatDate(expires));
-    const parentPath = path.split('/').slice(2, -1).join(' / ');
+    const parentPath = parentPathText(path);
     return h(
       'li.place.surface.row.wrap',
       icon(type === 'folder' ? 'folder' : 'image'),

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import sharp from 'sharp';
@@ -291,6 +291,26 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     await page.getByRole('dialog').getByRole('button', { name: 'Move to trash', exact: true }).click();
     await card('empty.txt').waitFor({ state: 'detached' });
     expect(await card('one.txt').count()).toBe(1);
+    expect(complaints).toEqual([]);
+  });
+
+  it('uploads the files of a dropped folder into folders of the same names', async () => {
+    await mkdir(join(folder, 'slides', 'level 2'), { recursive: true });
+    await writeFile(join(folder, 'slides', 'top.txt'), 'top');
+    await writeFile(join(folder, 'slides', 'level 2', 'below.txt'), 'below');
+    const session = await page.context().newCDPSession(page);
+    const data = { items: [], files: [join(folder, 'slides')], dragOperationsMask: 1 };
+    for (const type of ['dragEnter', 'dragOver', 'drop'] as const) {
+      await session.send('Input.dispatchDragEvent', { type, x: 400, y: 400, data });
+    }
+    await upload('below.txt').getByText('Uploaded').waitFor();
+    await upload('top.txt').getByText('Uploaded').waitFor();
+    const paths = await Promise.all(
+      ['slides/top.txt', 'slides/level 2/below.txt'].map((path) =>
+        admin.send('GET', '/resource/lookup', { query: { path: `/collection/Private slides/Kidney/${path}` } }),
+      ),
+    );
+    expect(paths.map(({ status }) => status)).toEqual([200, 200]);
     expect(complaints).toEqual([]);
   });
 
