@@ -51,11 +51,11 @@ export function hostAccess(context: HostContext): HostAccess {
       return type === 'folder' ? createAccessFilter(principal, level) : createItemAccessFilter(context, principal, level);
     },
     async list(doc) {
-      const { access, public: isPublic, publicFlags } = doc as unknown as FolderDocument;
+      const { access: accessList, public: isPublic, publicFlags } = doc as unknown as FolderDocument;
       const withTextId = ({ id, level, flags }: AccessEntry) => ({ id: id.toHexString(), level, flags });
       return {
-        users: access.users.map(withTextId),
-        groups: access.groups.map(withTextId),
+        users: accessList.users.map(withTextId),
+        groups: accessList.groups.map(withTextId),
         public: isPublic,
         ...(publicFlags && { publicFlags }),
       };

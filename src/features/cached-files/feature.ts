@@ -29,7 +29,7 @@ export const cachedFilesFeature: Feature<CachedFileNeeds, CachedFiles> = {
     const model = new CachedFileModel(records, hiddenItems);
     const cachedFiles = new CachedFiles({ model, leases, records, files: host.files, settings, logger });
     // The listener is added before the first `await`, because images already react to events of the host.
-    changes.onChange((items) => cachedFiles.removeAll(items));
+    changes.onChange((changedItems) => cachedFiles.removeAll(changedItems));
     await model.createIndexes();
     const services = { records, images, cachedFiles, logger };
     return {

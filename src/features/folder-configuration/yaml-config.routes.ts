@@ -10,7 +10,7 @@ import { boolean, id, required, text, withDefault } from '../../http/parameters.
 
 const defineRoute = routeDefiner<{ folderConfiguration: FolderConfiguration; items: Items }>();
 
-const params = {
+const configurationPath = {
   id: required(id({ description: 'Id of the folder.' })),
   name: required(text({ description: 'Name of the configuration, such as .large_image_config.yaml.' })),
 };
@@ -25,7 +25,7 @@ const read = defineRoute({
     'groups are applied.',
   access: 'public',
   scope: scopes.read,
-  params,
+  params: configurationPath,
   returns: { schema: anything },
   errors: ['unknown-id', 'access-denied', 'bad-parameter'],
   handle: async ({ params: { id: folderId, name }, caller, signal }, { folderConfiguration }) =>
@@ -42,7 +42,7 @@ const write = defineRoute({
     'is a conflict (409). With `user_context`, it is also a conflict if nothing can be added to the stored text, for example because it is invalid.',
   access: 'public',
   scope: scopes.write,
-  params,
+  params: configurationPath,
   query: {
     user_context: withDefault(
       boolean({ description: 'Whether the text is only for the calling user. It is then added to the stored text.' }),

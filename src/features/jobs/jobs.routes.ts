@@ -134,11 +134,11 @@ const jobGet = defineRoute({
 /** Loads a job for callers who can see it, and for tokens that were made for it. */
 async function loadVisible(
   jobs: JobStore,
-  { params: { id }, caller, verified }: { params: { id: string }; caller: Caller | null; verified: Caller | null },
+  { params, caller, verified }: { params: { id: string }; caller: Caller | null; verified: Caller | null },
   options: { log?: boolean } = {},
 ): Promise<VisibleJob> {
-  if (!isJobToken(verified, id)) return jobs.load(id, caller, 0, options);
-  const { job } = await jobs.load(id, adminCaller, 0, options);
+  if (!isJobToken(verified, params.id)) return jobs.load(params.id, caller, 0, options);
+  const { job } = await jobs.load(params.id, adminCaller, 0, options);
   return { job, rights: { ...fullJobRights, shownLevel: job.public ? 0 : -1 } };
 }
 

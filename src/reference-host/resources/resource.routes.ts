@@ -90,9 +90,9 @@ function listArchiveEntries(context: HostContext, resource: Resource, principal:
 /** Maximum number of paths in one request. Each path needs several queries. */
 const maxPaths = 1000;
 
-async function findReadablePath(context: HostContext, type: TreeType, id: string, principal: Principal): Promise<string | null> {
+async function findReadablePath(context: HostContext, type: TreeType, documentId: string, principal: Principal): Promise<string | null> {
   try {
-    return await createPath(context, await loadResource(context, type, id, principal, 0), principal);
+    return await createPath(context, await loadResource(context, type, documentId, principal, 0), principal);
   } catch (error) {
     if (error instanceof UnknownIdError || error instanceof AccessDeniedError) return null;
     throw error;
@@ -154,10 +154,10 @@ const searchRoutes: RouteDefinition<HostContext>[] = [
       const resources = group !== undefined && Object.keys(idsByType).length === 0 ? [] : parseResources(idsByType, treeTypes);
       if (resources.length > maxPaths) throw new BadParameterError(`At most ${maxPaths} paths can be requested at once.`);
       const paths: Record<string, Record<string, string>> = group === undefined ? {} : { group: {} };
-      for (const [type, id] of resources) {
+      for (const [type, documentId] of resources) {
         const pathsOfType = (paths[type] ??= {});
-        const path = await findReadablePath(context, type, id, principal);
-        if (path !== null) pathsOfType[id] = path;
+        const path = await findReadablePath(context, type, documentId, principal);
+        if (path !== null) pathsOfType[documentId] = path;
       }
       return paths;
     },

@@ -83,8 +83,8 @@ function createEnumType<const W extends string>(...words: W[]): ValueType<W> {
   return {
     schema: { type: 'string', enum: words },
     parse(value) {
-      const word = words.find((word) => word === value);
-      if (word !== undefined) return word;
+      const allowedWord = words.find((word) => word === value);
+      if (allowedWord !== undefined) return allowedWord;
       throw new InvalidError(`The value must be one of ${words.join(', ')}.`, 'value');
     },
   };

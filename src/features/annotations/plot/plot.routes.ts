@@ -140,16 +140,16 @@ async function replyRows({ columns, data }: PlotRows): Promise<Reply> {
 }
 
 async function* rowsText({ columns, data }: PlotRows): AsyncGenerator<string> {
-  let text = `{"columns":${JSON.stringify(columns)},"data":[`;
+  let pendingText = `{"columns":${JSON.stringify(columns)},"data":[`;
   let separator = '';
   for await (const row of data) {
-    text += separator + JSON.stringify(row);
+    pendingText += separator + JSON.stringify(row);
     separator = ',';
-    if (text.length < partLength) continue;
-    yield text;
-    text = '';
+    if (pendingText.length < partLength) continue;
+    yield pendingText;
+    pendingText = '';
   }
-  yield `${text}]}`;
+  yield `${pendingText}]}`;
 }
 
 const errors = ['bad-parameter', 'invalid', 'unknown-id', 'access-denied'] as const;

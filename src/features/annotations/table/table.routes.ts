@@ -205,7 +205,7 @@ function axisOf(
   return { column, low, high, bins };
 }
 
-const summary = defineRoute({
+const summaryRoute = defineRoute({
   ...readRouteOptions,
   method: 'get',
   path: '/annotation/:id/table/summary',
@@ -351,4 +351,4 @@ function attachmentHeader({ id }: AnnotationRecord, extension: string): Record<s
 }
 
 /** The routes of tables. */
-export const annotationTableRoutes = [describe, rows, histogram, summary, ids, ...formats.map(fileRoute)];
+export const annotationTableRoutes = [describe, rows, histogram, summaryRoute, ids, ...formats.map(fileRoute)];

@@ -17,12 +17,12 @@ import { filteredView, privateHeaders, jsonWithoutElements } from '../../views.j
  *
  * @throws UnknownIdError, AccessDeniedError
  */
-async function requireItem(items: Items, id: string, caller: Caller | null): Promise<void> {
+async function requireItem(items: Items, itemId: string, caller: Caller | null): Promise<void> {
   try {
-    await items.load(id, 0, caller);
+    await items.load(itemId, 0, caller);
   } catch (error) {
     if (!(error instanceof AccessDeniedError)) throw error;
-    throw new LevelDeniedError(0, `item ${id}`, caller?.id);
+    throw new LevelDeniedError(0, `item ${itemId}`, caller?.id);
   }
 }
 
