@@ -90,7 +90,12 @@ function listArchiveEntries(context: HostContext, resource: Resource, principal:
 /** Maximum number of paths in one request. Each path needs several queries. */
 const maxPaths = 1000;
 
-async function findReadablePath(context: HostContext, type: TreeType, documentId: string, principal: Principal): Promise<string | null> {
+async function findReadablePath(
+  context: HostContext,
+  type: TreeType,
+  documentId: string,
+  principal: Principal,
+): Promise<string | null> {
   try {
     return await createPath(context, await loadResource(context, type, documentId, principal, 0), principal);
   } catch (error) {
