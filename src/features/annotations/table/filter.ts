@@ -131,7 +131,7 @@ function requireOnly(keys: readonly string[], allowedKeys: readonly string[]): v
   const unknownKey = keys.find((key) => !allowedKeys.includes(key));
   if (unknownKey === undefined) return;
   throw filterError(
-    `${JSON.stringify(unknownKey.slice(0, 200))} is not allowedKeys here; allowedKeys: ${allowedKeys.join(', ')}.`,
+    `${JSON.stringify(unknownKey.slice(0, 200))} is not allowed here; allowed: ${allowedKeys.join(', ')}.`,
   );
 }
 

@@ -217,7 +217,7 @@ function planeFilesOf(ome: XmlElement, images: readonly XmlElement[]): PlaneFile
 const maxNamedFiles = 10;
 
 function joinNames(names: readonly string[]): string {
-  const moreText = names.length > maxNamedFiles ? ` and ${names.length - maxNamedFiles} moreText` : '';
+  const moreText = names.length > maxNamedFiles ? ` and ${names.length - maxNamedFiles} more` : '';
   return `${names
     .slice(0, maxNamedFiles)
     .map((name) => name.slice(0, 256))
