@@ -23,7 +23,7 @@ const fileId: typeof fileParameter = {
 /** Parameters of a conversion. */
 export const conversionParameters = {
   fileId,
-  localJob: boolean({ description: 'Whether the server processes run the job, instead of the workers.' }),
+  localJob: boolean({ description: 'Whether the job runs in a server process instead of a worker.' }),
   tileSize: integer({
     description: 'Width and height of tiles in pixels, a multiple of 16. Default: the size of the copied tiles, otherwise 256.',
   }),

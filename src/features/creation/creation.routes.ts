@@ -31,11 +31,12 @@ const createInFolder = defineRoute({
   query: {
     createJobs: withDefault<'true' | 'false' | 'always'>(
       oneOf(['true', 'false', 'always'], {
-        description: 'Which files jobs convert: `true` only those that no tile source reads, `false` none, `always` all.',
+        description:
+          'Which files are converted by jobs: `true` only those that no tile source reads, `false` none, `always` all.',
       }),
       'false',
     ),
-    localJobs: withDefault(boolean({ description: 'Whether the server processes run the jobs, instead of the workers.' }), false),
+    localJobs: withDefault(boolean({ description: 'Whether the jobs run in server processes instead of workers.' }), false),
     recurse: withDefault(boolean({ description: 'Include the folders below.' }), false),
     cancelJobs: withDefault(boolean({ description: 'Cancel unfinished creation jobs and start again.' }), false),
     redoExisting: withDefault(boolean({ description: 'Create existing large images again.' }), false),

@@ -51,9 +51,9 @@ const frames = defineRoute({
   authorize: loadInstances,
   async handle(request, { instances }) {
     const [instance] = request.authorized;
-    const forms = await instances.loadForms(instance!, request);
-    const numbers = parseFrameNumbers(request.params.frames, forms.frameCount);
-    const form = chooseFrameForm(acceptedTypes(request), forms.frameSyntaxes, numbers.length === 1);
+    const { frameSyntaxes, frameCount } = await instances.loadSyntaxesAndFrameCount(instance!, request);
+    const numbers = parseFrameNumbers(request.params.frames, frameCount);
+    const form = chooseFrameForm(acceptedTypes(request), frameSyntaxes, numbers.length === 1);
     const uids = uidsOf(instance!);
     const cacheName = frameCacheName(instance!.record, [uids.instance, numbers.join(), ...Object.values(form)].join('/'));
     const tag = entityTag(cacheName);

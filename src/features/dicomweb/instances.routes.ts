@@ -29,7 +29,7 @@ async function chooseSyntax(
   instances: Instances,
   context: CallerContext,
 ): Promise<string | null> {
-  const { fileSyntaxes } = await instances.loadForms(instance, context);
+  const { fileSyntaxes } = await instances.loadSyntaxesAndFrameCount(instance, context);
   return syntax === null || syntax === '*'
     ? fileSyntaxes[0]!
     : (fileSyntaxes.find((availableSyntax) => availableSyntax === syntax) ?? null);
@@ -68,7 +68,7 @@ const instanceFile = defineRoute({
         headers,
       );
     }
-    const { fileSyntaxes } = await instances.loadForms(instance!, request);
+    const { fileSyntaxes } = await instances.loadSyntaxesAndFrameCount(instance!, request);
     return throwNotAcceptable(
       'The instance',
       fileSyntaxes.map((syntax) => `multipart/related; type="${dicomType}"; transfer-syntax=${syntax}`),
@@ -94,7 +94,7 @@ const defineInstancesRoute = (path: string, params: typeof studyPath | typeof se
       const syntaxes = await Promise.all(authorized.map((instance) => chooseSyntax(instance, acceptedType, instances, request)));
       const missingIndex = syntaxes.indexOf(null);
       if (missingIndex >= 0) {
-        const { fileSyntaxes } = await instances.loadForms(authorized[missingIndex]!, request);
+        const { fileSyntaxes } = await instances.loadSyntaxesAndFrameCount(authorized[missingIndex]!, request);
         return throwNotAcceptable(
           'An instance',
           fileSyntaxes.map((syntax) => `multipart/related; type="${dicomType}"; transfer-syntax=${syntax}`),

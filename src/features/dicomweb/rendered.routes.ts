@@ -188,7 +188,7 @@ const renderedFrame = defineRoute({
   authorize: loadInstances,
   async handle(request, services) {
     const [instance] = request.authorized;
-    const { frameCount } = await services.instances.loadForms(instance!, request);
+    const { frameCount } = await services.instances.loadSyntaxesAndFrameCount(instance!, request);
     const numbers = parseFrameNumbers(request.params.frames, frameCount);
     if (numbers.length > 1) return throwNotAcceptable('Several frames', ['one frame']);
     return renderInstance(instance!, request, services, maxSide, numbers[0]! - 1);

@@ -24,9 +24,9 @@ export interface ImageStatesOptions {
 /** The current image of an item. */
 export interface ImageState {
   /** A text that changes whenever pictures of the image may change. It begins with the id of the file. */
-  name: string;
-  /** Like `name`, but without the state of the items that the image refers to by id. */
-  ownName: string;
+  key: string;
+  /** Like `key`, but without the state of the items that the image refers to by id. */
+  ownKey: string;
   /** The file that the item is served from. */
   fileId: string;
   /** The source that reads the file. */
@@ -39,10 +39,10 @@ export interface ImageState {
 /** Maximum number of images whose referenced items are remembered. */
 const maxImages = 10_000;
 
-/** Names the states of images, so that caches and entity tags can tell whether a picture is still valid. */
+/** Finds the current states of images. From their keys, caches and entity tags can tell whether a picture is still valid. */
 export class ImageStates {
   readonly #stamps: FileStamps;
-  /** The items that an image refers to by id, under {@link ImageState.ownName}. */
+  /** The items that an image refers to by id, under {@link ImageState.ownKey}. */
   readonly #referencedItems = new LRUCache<string, ReadonlySet<string>>(limitEntries(maxImages));
 
   constructor(private readonly options: ImageStatesOptions) {
@@ -62,30 +62,28 @@ export class ImageStates {
     const icc = await this.#loadIccOption();
     const stampOrPromise = this.#stamps.stampOf(fileId);
     const stamp = typeof stampOrPromise === 'string' ? stampOrPromise : await stampOrPromise;
-    const ownName = `${namePartOfItem(item, icc)}${stamp}`;
-    const referencedItems = this.#referencedItems.get(ownName);
-    const name =
-      referencedItems === undefined || referencedItems.size === 0
-        ? ownName
-        : `${ownName}:${await this.#digestOf(referencedItems)}`;
-    return { name, ownName, fileId, sourceName, icc, scale: item.scale };
+    const ownKey = `${keyPartOfItem(item, icc)}${stamp}`;
+    const referencedItems = this.#referencedItems.get(ownKey);
+    const key =
+      referencedItems === undefined || referencedItems.size === 0 ? ownKey : `${ownKey}:${await this.#digestOf(referencedItems)}`;
+    return { key, ownKey, fileId, sourceName, icc, scale: item.scale };
   }
 
-  /** The beginning of {@link ImageState.name}. It depends only on the item and a setting, so that no file has to be examined. */
-  async namePrefixOf(item: ItemRecord): Promise<string> {
-    return namePartOfItem(item, await this.#loadIccOption());
+  /** The beginning of {@link ImageState.key}. It depends only on the item and a setting, so that no file has to be examined. */
+  async keyPrefixOf(item: ItemRecord): Promise<string> {
+    return keyPartOfItem(item, await this.#loadIccOption());
   }
 
   /** The state of a file that is only opened as a part of other images. */
-  async stateOfPart(file: FileRecord, sourceName: string | undefined): Promise<Pick<ImageState, 'name' | 'icc' | 'scale'>> {
+  async stateOfPart(file: FileRecord, sourceName: string | undefined): Promise<Pick<ImageState, 'key' | 'icc' | 'scale'>> {
     const icc = await this.#loadIccOption();
     const stamp = await this.#stamps.stampOf(file.id);
-    return { name: `${file.id}:part:${sourceName ?? ''}:${String(icc)}:${stamp}`, icc, scale: null };
+    return { key: `${file.id}:part:${sourceName ?? ''}:${String(icc)}:${stamp}`, icc, scale: null };
   }
 
   /** Remembers the items that an image refers to by id. From then on, the state of the image changes when the image of such an item changes. */
-  setReferencedItems({ ownName }: ImageState, ids: ReadonlySet<string>): void {
-    this.#referencedItems.set(ownName, ids);
+  setReferencedItems({ ownKey }: ImageState, ids: ReadonlySet<string>): void {
+    this.#referencedItems.set(ownKey, ids);
   }
 
   /** Drops the path and stamp of a file from the cache. */
@@ -109,8 +107,8 @@ export class ImageStates {
   }
 }
 
-/** The part of the name of a state that comes from the item and the setting of color correction. */
-function namePartOfItem(item: ItemRecord, icc: IccOption): string {
+/** The part of the key of a state that comes from the item and the setting of color correction. */
+function keyPartOfItem(item: ItemRecord, icc: IccOption): string {
   const { fileId, sourceName } = servedFileOf(item);
   return `${fileId}:${item.changedAtMs}:${sourceName ?? ''}:${item.largeImage?.revision ?? ''}:${String(icc)}${scaleSuffix(item.scale)}:`;
 }

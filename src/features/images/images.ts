@@ -48,7 +48,7 @@ export interface ImagesOptions {
 
 /** The caller for whom a picture is made, and the queue in which the work waits. */
 interface MakeOptions {
-  /** Its signal is created when it is read, and it is read only if the picture is not cached. */
+  /** `signal` may be a getter that creates the signal. It is read only if the picture is not cached. */
   requester: { caller: Caller | null; readonly signal: AbortSignal };
   queue: WorkQueue;
 }
@@ -64,7 +64,7 @@ export class Images {
   readonly #picturesInProgress = new SharedWork<MadePicture>();
   readonly #states: ImageStates;
   readonly #opener: ImageOpener;
-  /** The parts of images, by the names of the images' states. They are kept so that images need not be opened again to find them. */
+  /** The parts of images, by the keys of the images' states. They are kept so that images need not be opened again to find them. */
   readonly #parts = new LRUCache<string, OpenImage['parts']>(limitEntries(maxImagesWithParts));
 
   constructor(private readonly options: ImagesOptions) {
@@ -87,11 +87,11 @@ export class Images {
     const item = await items.load(itemId, 0, caller);
     const { fileId, sourceName } = item.largeImage ?? {};
     if (fileId === undefined || sourceName === undefined || registry.get(sourceName)?.readsFolder === undefined) return item;
-    const { name } = await this.#states.stateOf(item);
-    const cachedParts = this.#parts.get(name);
-    const inspect = () => this.#findParts(item).catch((error: unknown) => this.#rethrowIfReadable(error, item, name, caller));
-    const { stateName, parts } = cachedParts === undefined ? await inspect() : { stateName: name, parts: cachedParts };
-    await items.requireParts(item, stateName, parts, caller);
+    const { key } = await this.#states.stateOf(item);
+    const cachedParts = this.#parts.get(key);
+    const inspect = () => this.#findParts(item).catch((error: unknown) => this.#rethrowIfReadable(error, item, key, caller));
+    const { stateKey, parts } = cachedParts === undefined ? await inspect() : { stateKey: key, parts: cachedParts };
+    await items.requireParts(item, stateKey, parts, caller);
     return item;
   }
 
@@ -115,22 +115,22 @@ export class Images {
    *
    * @throws AccessDeniedError instead if the caller cannot read all parts of the image, because the error message names the parts.
    */
-  async #rethrowIfReadable(error: unknown, item: ItemRecord, stateName: string, caller: Caller | null): Promise<never> {
+  async #rethrowIfReadable(error: unknown, item: ItemRecord, stateKey: string, caller: Caller | null): Promise<never> {
     const parts = this.#opener.partsOfFailure(error);
-    if (parts !== undefined) await this.options.items.requireParts(item, `failure:${stateName}`, parts, caller);
+    if (parts !== undefined) await this.options.items.requireParts(item, `failure:${stateKey}`, parts, caller);
     throw error;
   }
 
   /** Opens an image to find its parts. */
-  async #findParts(item: ItemRecord): Promise<{ stateName: string; parts: OpenImage['parts'] }> {
+  async #findParts(item: ItemRecord): Promise<{ stateKey: string; parts: OpenImage['parts'] }> {
     for (let attempt = 0; attempt < maxInspections; attempt++) {
       const state = await this.#states.stateOf(item);
       const parts = await this.#useOpen(item, state, (openedImage) => openedImage.parts);
       this.#states.setReferencedItems(state, parts.referencedItems);
-      // The state gets another name once the items that the image refers to are known.
-      if ((await this.#states.stateOf(item)).name !== state.name) continue;
-      this.#parts.set(state.name, parts);
-      return { stateName: state.name, parts };
+      // The state gets another key once the items that the image refers to are known.
+      if ((await this.#states.stateOf(item)).key !== state.key) continue;
+      this.#parts.set(state.key, parts);
+      return { stateKey: state.key, parts };
     }
     throw new LargeImageError('unavailable', 'A file of this image changed while it was read. Try again.');
   }
@@ -142,23 +142,23 @@ export class Images {
    * @throws NoLargeImageError
    */
   async pictureKey(item: ItemRecord, kind: string, request: Readonly<Record<string, unknown>>): Promise<string> {
-    const { name: stateName } = await this.#states.stateOf(item);
+    const { key: stateKey } = await this.#states.stateOf(item);
     const canonicalRequest = Object.keys(request)
       .sort()
       .filter((name) => request[name] !== undefined && request[name] !== declaredParameters.get(name)?.default)
       .map((name) => `${name}=${JSON.stringify(request[name])}`)
       .join('&');
-    return `${stateName}/${kind}/${rendering.version}?${canonicalRequest}`;
+    return `${stateKey}/${kind}/${rendering.version}?${canonicalRequest}`;
   }
 
   /** A text that changes whenever the image of an item may have changed. @throws NoLargeImageError */
-  async stateName(item: ItemRecord): Promise<string> {
-    return (await this.#states.stateOf(item)).name;
+  async stateKey(item: ItemRecord): Promise<string> {
+    return (await this.#states.stateOf(item)).key;
   }
 
-  /** The beginning of {@link Images.stateName}, which depends only on the item. @throws NoLargeImageError */
-  stateNamePrefix(item: ItemRecord): Promise<string> {
-    return this.#states.namePrefixOf(item);
+  /** The beginning of {@link Images.stateKey}, which depends only on the item. @throws NoLargeImageError */
+  stateKeyPrefix(item: ItemRecord): Promise<string> {
+    return this.#states.keyPrefixOf(item);
   }
 
   /**
@@ -203,46 +203,46 @@ export class Images {
    * @throws NoLargeImageError, TileSourceError; LargeImageError `unavailable` if the file was replaced while it was used
    */
   async use<R>(item: ItemRecord, use: (image: LargeImage) => Promise<R> | R, signal?: AbortSignal): Promise<R> {
-    return this.#useUnchanged(item, (open) => use(open.image), signal);
+    return this.#useUnchanged(item, (openedImage) => use(openedImage.image), signal);
   }
 
   /** Like {@link Images.use}, but with the samples that the file contains, to which no styles and color profiles are applied. */
   async useStored<R>(item: ItemRecord, use: (image: BorrowedImage) => Promise<R> | R, signal?: AbortSignal): Promise<R> {
-    return this.#useUnchanged(item, (open) => use(open.borrowed), signal);
+    return this.#useUnchanged(item, (openedImage) => use(openedImage.borrowed), signal);
   }
 
   /** Like {@link Images.use}, for callers that need the image both with and without styles. */
   useOpened<R>(
     item: ItemRecord,
-    use: (open: Pick<OpenImage, 'image' | 'borrowed'>) => Promise<R> | R,
+    use: (openedImage: Pick<OpenImage, 'image' | 'borrowed'>) => Promise<R> | R,
     signal?: AbortSignal,
   ): Promise<R> {
     return this.#useUnchanged(item, use, signal);
   }
 
-  async #useUnchanged<R>(item: ItemRecord, use: (open: OpenImage) => Promise<R> | R, signal?: AbortSignal): Promise<R> {
+  async #useUnchanged<R>(item: ItemRecord, use: (openedImage: OpenImage) => Promise<R> | R, signal?: AbortSignal): Promise<R> {
     const state = await this.#states.stateOf(item);
     const result = await this.#useOpen(item, state, use, signal);
-    if (state.name === (await this.#states.stateOf(item)).name) return result;
+    if (state.key === (await this.#states.stateOf(item)).key) return result;
     throw new LargeImageError('unavailable', 'The file of this image was replaced while it was read. Try again.');
   }
 
   #useOpen<R>(
     item: ItemRecord,
-    { name, fileId, sourceName, icc, scale }: ImageState,
-    use: (open: OpenImage) => Promise<R> | R,
+    { key, fileId, sourceName, icc, scale }: ImageState,
+    use: (openedImage: OpenImage) => Promise<R> | R,
     signal?: AbortSignal,
   ): Promise<R> {
-    const open = async (sharedSignal: AbortSignal) => {
+    const openFile = async (sharedSignal: AbortSignal) => {
       const file = await this.options.records.findFile(fileId);
       if (file === null)
         throw new TileSourceError(`No large image file in this item: file ${fileId} of item ${item.id} no longer exists.`);
       const openedImage = await this.#opener.open(file, { sourceName, icc, scale, signal: sharedSignal });
-      // Opening an image with many frames takes a while, and so does describing it.
+      // Opening an image with many frames takes a while, and `use` may take a while as well, so other work can run in between.
       if (isSliceOver()) await nextSlice();
       return openedImage;
     };
-    return this.options.sources.use(name, open, use, signal);
+    return this.options.sources.use(key, openFile, use, signal);
   }
 
   /** Runs `use` with the image of a file, as a part of another image. The part stays open for later uses. */
@@ -254,12 +254,12 @@ export class Images {
   ): Promise<R> {
     const sourceOfItem = sourceNameOf(item, file);
     const isImageOfItem = sourceOfItem !== undefined && (sourceName === undefined || sourceName === sourceOfItem);
-    const { name, icc, scale } = isImageOfItem
+    const { key, icc, scale } = isImageOfItem
       ? await this.#states.stateOf(item)
       : await this.#states.stateOfPart(file, sourceName);
-    const open = (sharedSignal: AbortSignal) =>
+    const openFile = (sharedSignal: AbortSignal) =>
       this.#opener.open(file, { sourceName: sourceName ?? sourceOfItem, icc, scale, signal: sharedSignal });
-    return this.options.sources.use(name, open, ({ borrowed, parts }) => use(borrowed, parts), signal);
+    return this.options.sources.use(key, openFile, ({ borrowed, parts }) => use(borrowed, parts), signal);
   }
 
   /** Opens a file separately from other requests. The caller closes it. @throws TileSourceError */

@@ -22,21 +22,21 @@ const durationBucketsSeconds = [0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 1, 5, 30];
 /** Metrics of requests, queues, caches, child processes and jobs, in a registry of prom-client that belongs to the host. */
 export const metricsFeature: Feature<MetricsNeeds, { observe: RequestObserver | undefined }> = {
   async open({ core, options, caching, jobs }, onClose) {
-    const register = options.metrics;
-    if (register === undefined) return { offers: { observe: undefined } };
+    const registry = options.metrics;
+    if (registry === undefined) return { offers: { observe: undefined } };
     const { Counter, Gauge, Histogram } = await import('prom-client').catch((cause: unknown) => {
       throw new InvalidHostError(`install: metrics cannot be collected: ${describeMissingPackages('prom-client')}.`, { cause });
     });
-    // The registry comes from prom-client. The option has a smaller type, so that the types of this package do not depend on
-    // prom-client.
-    const registers = [register as never];
+    // `MetricsRegistry` declares only the members that this feature uses, so that the types of this package do not depend on
+    // prom-client. The host passes a complete registry of prom-client.
+    const registers = [registry as never];
     const registeredNames: string[] = [];
     const registerName = (name: string) => {
       registeredNames.push(`large_image_${name}`);
       return `large_image_${name}`;
     };
     onClose(() => {
-      for (const name of registeredNames) register.removeSingleMetric(name);
+      for (const name of registeredNames) registry.removeSingleMetric(name);
     });
 
     const requests = new Histogram({

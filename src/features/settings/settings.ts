@@ -10,8 +10,9 @@ export interface SettingStore {
 }
 
 /**
- * How long values are cached, in milliseconds. Changes by another process take effect after this time. Some verdicts on tokens depend
- * on a setting and are cached too. Both times together must be less than the five seconds within which revoked permissions take effect.
+ * How long values are cached, in milliseconds. Changes by another process take effect after this time. Verdicts on tokens,
+ * which may depend on a setting, are cached for `verdictLifetimeMs`. The sum of this time and `verdictLifetimeMs` must be less than the
+ * five seconds within which revoked permissions take effect.
  */
 const lifetimeMs = 1000;
 

@@ -30,7 +30,8 @@ export async function retryWhileDatabaseIsAway<T>(
       return await work();
     } catch (error) {
       signal?.throwIfAborted();
-      // `larger-host.js` imports almost everything. It is loaded only here, so that it does not delay the database that `npm start` starts.
+      // `larger-host.js` imports almost everything, which takes a while. With a static import, `npm start` could start its database only
+      // after that.
       const { isDatabaseOutage } = await import('../../larger-host.js');
       if (!isDatabaseOutage(error)) throw error;
       const reason = withoutCredentials(error instanceof Error ? error.message : String(error));

@@ -25,7 +25,7 @@ export class OpenStream {
     this.#wake?.();
   }
 
-  /** Waits until the stream is woken, the time is up, or the signal aborts. If the stream was woken since the last call, this does not wait. */
+  /** Waits until the stream is woken, the time is up, or the signal aborts. Returns immediately if the stream was woken since the last call. */
   async waitUntilWoken(milliseconds: number, endSignal: AbortSignal): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     let stopWaiting = () => {};
@@ -33,7 +33,7 @@ export class OpenStream {
       if (this.#isWoken || endSignal.aborted) return resolve();
       stopWaiting = resolve;
       this.#wake = resolve;
-      // Longer times do not fit into a timer of Node.js, which would fire immediately.
+      // With 2 ** 31 ms or more, a timer of Node.js would fire immediately. The stream then waits without a time limit.
       if (milliseconds < 2 ** 31) timer = setTimeout(resolve, Math.max(0, milliseconds));
       endSignal.addEventListener('abort', stopWaiting);
     });
@@ -56,7 +56,7 @@ export class NotificationFeed {
     isEnabled,
   }: {
     notifications: () => Model<NotificationDocument>;
-    /** Whether streams are allowed. If not, all streams are woken; they check this and end. */
+    /** Whether streams are allowed. If not, all streams are woken, so that they find out and end. */
     isEnabled: () => Promise<boolean>;
   }) {
     this.#notifications = notifications;

@@ -11,9 +11,12 @@ import { registerWithinCapacity } from './capacity.js';
 import { finishUpload } from './upload-finish.js';
 import { uploadClaimKey } from './upload-removal.js';
 
-/** How long a request waits at most for another request on the same upload, whose client has usually disconnected, in milliseconds. */
+/**
+ * Maximum time that a request waits while another request writes to the same upload, in milliseconds. Usually, the other request's client has
+ * already disconnected.
+ */
 const writerPatienceMs = 5_000;
-/** Time between two checks whether another request still writes to an upload, in milliseconds. */
+/** Time between two checks whether the other request still writes to the upload, in milliseconds. */
 const writerPollMs = 25;
 
 /** Properties of a new upload. */
@@ -60,6 +63,7 @@ async function recordUpload(context: HostContext, upload: NewUpload): Promise<Up
       assetstoreId: context.storeId,
       ...(upload.reference !== undefined && { reference: upload.reference }),
       ...(upload.fileId !== undefined && { fileId: upload.fileId }),
+      // Until the client knows the upload's id, the upload is removed if this process ends.
       ...(upload.hasBytes && { startedBy: context.life.id }),
       ...(upload.parentType === 'folder' && { itemId: new Types.ObjectId() }),
       created: now,
@@ -69,7 +73,7 @@ async function recordUpload(context: HostContext, upload: NewUpload): Promise<Up
   return createdUpload!.toObject<UploadDocument>();
 }
 
-/** Marks an upload as known to its client, which can then continue it. */
+/** Records that the client knows the id of an upload, so that it can continue the upload. `startedBy` is set only until then. */
 export async function markKnownToClient({ models }: HostContext, { _id }: UploadDocument): Promise<void> {
   await models.upload.updateOne({ _id }, { $unset: { startedBy: '' } });
 }
@@ -81,7 +85,7 @@ export async function loadUpload({ models }: HostContext, id: string): Promise<U
   return upload;
 }
 
-/** Waits for a limited time until no request writes to an upload. @returns the number of its bytes that are on disk */
+/** Waits for a limited time until no request writes to an upload. @returns the number of the upload's bytes that are on disk */
 export async function readUploadOffset(context: HostContext, id: Types.ObjectId): Promise<number> {
   const deadline = Date.now() + writerPatienceMs;
   while ((await context.claims.isTaken(uploadClaimKey(id))) && Date.now() < deadline) await delay(writerPollMs);
@@ -122,7 +126,7 @@ async function runAsOnlyWriter<T>(
 export interface Chunk {
   offset: number;
   body: Readable;
-  /** Length in bytes that the request announces; `null` if it does not. */
+  /** Length of the body in bytes; `null` if the request does not announce the length. */
   announcedBytes: number | null;
   caller: Caller | null;
   signal: AbortSignal;
@@ -157,7 +161,7 @@ async function writeChunk(
   const isTooShort = (chunkBytes: number) => offset + chunkBytes < upload.size && chunkBytes < minChunkBytes;
   const createTooShortError = () => new InvalidError('Chunk is smaller than the minimum size.');
   if (announcedBytes !== null && isTooShort(announcedBytes)) throw createTooShortError();
-  // All bytes have arrived, and the file may already be in its final position, where it must not be written to.
+  // If all bytes had arrived before this request, the file may already be in its final position, where it must not be written to.
   if (offset === upload.size) return (await isStreamEmpty(body)) ? offset : Promise.reject(createTooManyBytesError());
   const writeResult = await context.store.write(id, {
     offset,
@@ -188,9 +192,9 @@ async function isStreamEmpty(body: Readable): Promise<boolean> {
 }
 
 /**
- * Records the number of received bytes.
+ * Records the number of received bytes. If the upload was discarded while this request wrote to it, removes the bytes instead.
  *
- * @throws UnknownIdError if the upload was discarded while this request wrote to it, after removing its bytes
+ * @throws UnknownIdError if the upload was discarded
  */
 async function recordReceived({ models, store }: HostContext, _id: Types.ObjectId, received: number): Promise<void> {
   const { matchedCount } = await models.upload.updateOne({ _id }, { $set: { received, updated: new Date() } });

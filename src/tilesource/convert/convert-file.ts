@@ -7,7 +7,7 @@ import { runInChild } from './child/child-process.js';
 import { describeRemote, type ParentSource } from './child/remote-source.js';
 import { threadCount, type ConversionOptions } from './options.js';
 
-/** A finished conversion. */
+/** The file that a conversion has made. */
 export interface ConvertedFile {
   path: string;
   /** Length in bytes. */
@@ -39,9 +39,9 @@ export async function convertFile(
 ): Promise<ConvertedFile> {
   const output = join(directory, 'converted.tiff');
   const threads = threadCount(options.concurrent, availableParallelism());
-  const image = source && (await describeRemote(source));
+  const remoteImage = source && (await describeRemote(source));
   await runInChild(
-    { kind: 'convert', conversion: { input, image, output, directory, options, scale, threads, version: packageVersion } },
+    { kind: 'convert', conversion: { input, remoteImage, output, directory, options, scale, threads, version: packageVersion } },
     { onProgress: (done) => onProgress?.(done), log: (text) => log?.(text) },
     { signal, threads, source },
   );

@@ -23,8 +23,8 @@ import { writeTiff, type ConversionCallbacks } from './write-tiff.js';
 export async function convert(task: ConversionTask, callbacks: ConversionCallbacks): Promise<void> {
   sharp.cache(false);
   sharp.concurrency(1);
-  if (task.image !== undefined && callbacks.openRemote !== undefined) {
-    return writeTiff(callbacks.openRemote(task.image), { task, callbacks, isOriginalLossy: task.image.isLossy });
+  if (task.remoteImage !== undefined && callbacks.openRemote !== undefined) {
+    return writeTiff(callbacks.openRemote(task.remoteImage), { task, callbacks, isOriginalLossy: task.remoteImage.isLossy });
   }
   const input = fileInput(task.input.path, { name: task.input.name, mimeType: task.input.mimeType });
   const limits = { maxSmallImageSize: maxUntiledSide, maxDecodedPixels: Infinity, temporaryDirectory: task.directory };

@@ -111,8 +111,8 @@ export function threadCount(concurrent: number | null, processors: number): numb
 /** Everything a conversion needs, as plain data that can be sent to a child process. */
 export interface ConversionTask {
   input: { path: string; name: string; mimeType: string };
-  /** Set if the parent process has the image open. The parent then provides the tiles, and the input file is not read. */
-  image?: RemoteImage | undefined;
+  /** Description of the image, if the parent process has it open. The parent then provides the tiles, and the input file is not read. */
+  remoteImage?: RemoteImage | undefined;
   /** Path of the new file. */
   output: string;
   /** Folder for temporary files; the caller removes it. */

@@ -32,8 +32,9 @@ const methods = ['max', 'mean', 'min'] as const;
 export interface ZProjection {
   /** The function that combines the samples of all planes at each position. */
   method: (typeof methods)[number];
-  /** The first and the last plane. */
+  /** The first of the combined planes. */
   from: number;
+  /** The last of the combined planes. */
   to: number;
 }
 
@@ -64,8 +65,8 @@ export function zProjectionOf(metadata: ImageMetadata, { zProject, zFrom, zTo }:
 }
 
 /**
- * Returns a function that projects the image's stacks. The result is an image whose frames are the projections. `createImage`
- * creates it when it is first needed.
+ * Returns a function that projects the image's stacks. The function returns an image whose frames are the projections. `createImage`
+ * creates this image when it is first needed.
  */
 export function createZProjector<Image>(
   source: TileSource,
@@ -76,22 +77,22 @@ export function createZProjector<Image>(
   const images = new LRUCache<string, { image: Image }>({ max: maxProjections });
   let sharedCache = cache;
   return (projection) => {
-    const name = `${projection.method}/${projection.from}-${projection.to}`;
-    const cached = images.get(name);
+    const projectionKey = `${projection.method}/${projection.from}-${projection.to}`;
+    const cached = images.get(projectionKey);
     if (cached !== undefined) return cached.image;
     const rasters = (sharedCache ??= createRasterCache());
     const cacheOfProjection: RasterCache = {
-      get: (key) => rasters.get(`${name}/${key}`),
-      set: (key, raster) => rasters.set(`${name}/${key}`, raster),
+      get: (key) => rasters.get(`${projectionKey}/${key}`),
+      set: (key, raster) => rasters.set(`${projectionKey}/${key}`, raster),
     };
     const image = createImage(new ProjectedStacks(source, renderer, projection, cacheOfProjection), cacheOfProjection);
-    images.set(name, { image });
+    images.set(projectionKey, { image });
     return image;
   };
 }
 
 /**
- * An image in which each frame is replaced by the projection of its stack: all frames that differ from it only in z. Frames keep
+ * An image in which each frame is replaced by the projection of its stack. A stack consists of all frames that differ only in z. Frames keep
  * their numbers, so that styles and requests name them as usual.
  */
 class ProjectedStacks implements TileSource {
@@ -143,9 +144,9 @@ class ProjectedStacks implements TileSource {
       }
     }
     const raster = await combiner.result(signal);
-    // A tile that is corrupt in one plane becomes a hole, because nobody knows whether that plane's samples would have counted.
+    // A tile that is corrupt in one plane becomes a hole, because that plane's samples might have changed the result.
     if (holes === undefined || holes.count === 0) this.#cache.set(key, raster);
-    else for (const [name, error] of holes.keyedErrors) corrupt?.add(error, partOfTile(metadata, address), name);
+    else for (const [errorKey, error] of holes.keyedErrors) corrupt?.add(error, partOfTile(metadata, address), errorKey);
     return raster;
   }
 
@@ -170,9 +171,8 @@ class ProjectedStacks implements TileSource {
 }
 
 /**
- * Combines rasters of equal shape one after the other, so that not all rasters are in memory at the same time. As in every mean of
- * the renderer, samples without a value (NaN, no data) are left out. A sample without a value in all rasters has no value in the
- * result.
+ * Combines rasters of equal shape one after the other, so that not all rasters are in memory at the same time. Samples without
+ * a value (NaN, no data) are ignored. A sample without a value in all rasters has no value in the result.
  */
 class StackCombiner {
   readonly #method: ZProjection['method'];

@@ -11,8 +11,8 @@ import { adminTexts } from '../admin-texts.js';
 /** Maximum number of failed images that are listed. */
 const maxListedImages = 100;
 
-/** Options for creating large images that are ticked initially. */
-const tickedOptions = ['recurse', 'localJobs'];
+/** Names of the checkboxes that are ticked initially. */
+const tickedNames = ['recurse', 'localJobs'];
 
 /** Panels that create large images for whole folders, list the reasons why some images failed, and remove incomplete large images. */
 export async function imagesSection({ signal }: Parameters<SectionBuilder>[0]): ReturnType<SectionBuilder> {
@@ -27,8 +27,8 @@ function failedImagesPanel(signal: AbortSignal) {
   return { load, element: panel(adminTexts.failedImages, notice.element, failedList) };
 
   async function load() {
-    const query = { query: { limit: maxListedImages }, signal };
-    const failedItems = await request('GET', 'large_image/tiles/refused', query);
+    const requestOptions = { query: { limit: maxListedImages }, signal };
+    const failedItems = await request('GET', 'large_image/tiles/refused', requestOptions);
     const rows = failedItems.map(({ itemId, name, reason }) => {
       const retry = async () => {
         try {
@@ -68,7 +68,7 @@ async function creationPanel(signal: AbortSignal, onDone: () => Promise<void>) {
   const picker = await folderPicker(signal);
   const jobsChoice = choice(adminTexts.conversionChoices);
   const boxes = Object.entries(adminTexts.createOptions).map(([name, label]) =>
-    checkbox(label, { name, checked: tickedOptions.includes(name) }),
+    checkbox(label, { name, checked: tickedNames.includes(name) }),
   );
   const create = async () => {
     fill(counters);

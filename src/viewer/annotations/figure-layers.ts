@@ -55,12 +55,12 @@ async function legendOf(
   signal: AbortSignal,
 ): Promise<LegendEntry[]> {
   const { record, display } = annotation;
-  const { by } = display.coloring;
-  if (legend?.scale && by !== null) {
+  const coloringColumn = display.coloring.by;
+  if (legend?.scale && coloringColumn !== null) {
     const { low, high, colors } = legend.scale;
-    return [{ label: `${by}: ${formatNumber(low, 4)} – ${formatNumber(high, 4)}`, colors }];
+    return [{ label: `${coloringColumn}: ${formatNumber(low, 4)} – ${formatNumber(high, 4)}`, colors }];
   }
-  if (legend?.categories && by !== null) {
+  if (legend?.categories && coloringColumn !== null) {
     return legend.categories.map(({ value, color }) => ({
       label: annotationTexts.groupName(value === null ? null : String(value)),
       colors: [color],

@@ -3,7 +3,7 @@ import { naturalOrder } from './browse-model.js';
 
 /** The parameters of an address that describe a list of items: its order and its filter. */
 export interface ListAddress {
-  /** a name of {@link orders}, or the name of a field, with `-` in front for descending order; `null` for the order of the folder */
+  /** a name of {@link namedOrders}, or the name of a field, with `-` in front for descending order; `null` for the order of the folder */
   sort: string | null;
   /** the text of the filter */
   find: string | null;
@@ -12,8 +12,8 @@ export interface ListAddress {
 /** The request parameters that order a list. */
 type OrderQuery = { sort: string; sortdir: 1 | -1 };
 
-/** Orders by their names in the address. */
-const orders: Record<string, OrderQuery> = {
+/** The orders that have a name in the address. */
+const namedOrders: Record<string, OrderQuery> = {
   name: { sort: naturalOrder, sortdir: 1 },
   newest: { sort: 'created', sortdir: -1 },
   largest: { sort: 'size', sortdir: -1 },
@@ -28,7 +28,7 @@ export function orderParameters(sort: string | null): OrderQuery | null {
   if (sort === null) return null;
   const isDescending = sort.startsWith('-');
   const field = isDescending ? sort.slice(1) : sort;
-  return orders[sort] ?? { sort: JSON.stringify([[field, isDescending ? -1 : 1]]), sortdir: 1 };
+  return namedOrders[sort] ?? { sort: JSON.stringify([[field, isDescending ? -1 : 1]]), sortdir: 1 };
 }
 
 /** How a folder is configured to show its items. */

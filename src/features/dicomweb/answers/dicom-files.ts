@@ -11,7 +11,7 @@ import type { StreamedFile } from './streamed-file.js';
 /** Number of bytes of a file that are read at a time. */
 const pieceBytes = 2 ** 18;
 
-/** Answers for instances that are DICOM files, which are sent unchanged. */
+/** Reads instances that are stored as DICOM files: their metadata, values and frames, and the unchanged files. */
 export class DicomFiles {
   constructor(private readonly parts: { images: Images; queue: WorkQueue }) {}
 
@@ -33,8 +33,8 @@ export class DicomFiles {
     return this.parts.queue.run(findAndUseFile, { signal, caller: callerName(caller), isNeverRefused: true });
   }
 
-  /** Transfer syntaxes of the frames, the stored syntax first, and the number of frames. */
-  loadForms(instance: FileInstance, context: CallerContext): Promise<{ syntaxes: string[]; frameCount: number }> {
+  /** The transfer syntaxes in which the frames are available, the stored syntax first, and the number of frames. */
+  loadSyntaxesAndFrameCount(instance: FileInstance, context: CallerContext): Promise<{ syntaxes: string[]; frameCount: number }> {
     return this.#useFile(instance, context, ({ transferSyntax, frames: frameCount, isEncapsulated }) => ({
       syntaxes: isEncapsulated ? [transferSyntax, transferSyntaxes.explicitLittle] : [transferSyntax],
       frameCount,
@@ -53,7 +53,7 @@ export class DicomFiles {
     return this.#useFile(instance, context, (file) => file.value(name.split('.'), context.signal));
   }
 
-  /** A frame, counted from 0, as stored or decoded, depending on the transfer syntax. */
+  /** A frame, counted from 0. In the stored transfer syntax, the frame is unchanged; otherwise, it is decoded. */
   loadFrame(instance: FileInstance, frameIndex: number, syntax: string, context: CallerContext): Promise<Uint8Array> {
     return this.#useFile(instance, context, async (file) => {
       if (syntax === file.transferSyntax) return file.frame(frameIndex, context.signal);

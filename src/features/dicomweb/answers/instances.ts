@@ -15,8 +15,8 @@ export function uidsOf(instance: Instance): { study: string; series: string; ins
   return { study, series: instance.seriesUid, instance: instance.uid };
 }
 
-/** The forms in which an instance is available. */
-export interface InstanceForms {
+/** The transfer syntaxes in which an instance is available, and its number of frames. */
+export interface InstanceSyntaxes {
   /** Transfer syntaxes of the whole file; the first is the default. */
   fileSyntaxes: readonly string[];
   /** Transfer syntaxes of frames, preferred one first; empty for an instance without frames. */
@@ -24,7 +24,7 @@ export interface InstanceForms {
   frameCount: number;
 }
 
-/** Answers for instances of every kind. */
+/** Reads instances of every kind. */
 export class Instances {
   constructor(readonly parts: { slides: Slides; files: DicomFiles; annotations: AnnotationInstances }) {}
 
@@ -36,11 +36,11 @@ export class Instances {
       : annotations.loadMetadata(instance, instanceAddress, context);
   }
 
-  async loadForms(instance: Instance, context: CallerContext): Promise<InstanceForms> {
+  async loadSyntaxesAndFrameCount(instance: Instance, context: CallerContext): Promise<InstanceSyntaxes> {
     if (instance.kind === 'annotation')
       return { fileSyntaxes: [transferSyntaxes.explicitLittle], frameSyntaxes: [], frameCount: 0 };
     if (instance.kind === 'file') {
-      const { syntaxes, frameCount } = await this.parts.files.loadForms(instance, context);
+      const { syntaxes, frameCount } = await this.parts.files.loadSyntaxesAndFrameCount(instance, context);
       return { fileSyntaxes: syntaxes.slice(0, 1), frameSyntaxes: syntaxes, frameCount };
     }
     const { plan, record } = instance;

@@ -169,7 +169,7 @@ export class ImageIndex {
   async isCurrent(item: ItemRecord, { state, mapping }: ImageRecord): Promise<boolean> {
     const { images, settings } = this.parts;
     if (item.largeImage?.fileId === undefined || mapping !== (await this.#loadMetadataSettings(settings)).hash) return false;
-    return state.endsWith(` ${recordVersion}`) && state.startsWith(`${await images.stateName(item)} `);
+    return state.endsWith(` ${recordVersion}`) && state.startsWith(`${await images.stateKey(item)} `);
   }
 
   /**
@@ -179,13 +179,13 @@ export class ImageIndex {
   async matchesItem(item: ItemRecord, { state, mapping }: ImageRecord): Promise<boolean> {
     const { images, settings } = this.parts;
     if (item.largeImage?.fileId === undefined || mapping !== (await this.#loadMetadataSettings(settings)).hash) return false;
-    return state.endsWith(` ${recordVersion}`) && state.startsWith(await images.stateNamePrefix(item));
+    return state.endsWith(` ${recordVersion}`) && state.startsWith(await images.stateKeyPrefix(item));
   }
 
   /** A text that changes when the image of the item changes, or when {@link recordVersion} is incremented. */
   async stateOf(item: ItemRecord): Promise<string> {
     const { images, core } = this.parts;
-    return `${await images.stateName(item)} ${await core.records.readImageState(item)} ${recordVersion}`;
+    return `${await images.stateKey(item)} ${await core.records.readImageState(item)} ${recordVersion}`;
   }
 
   async #loadMetadataSettings(settings: Settings): Promise<MetadataSettings> {

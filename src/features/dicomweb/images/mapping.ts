@@ -7,8 +7,8 @@ const maxLengthByRepresentation: Readonly<Record<string, number>> = { LO: 64, SH
 /**
  * Attributes from metadata. Invalid values are left out.
  *
- * @param mapping keys by attributes; a key can be a path of names with dots. An attribute without an entry is read from the
- * key with its name, or from this key in an object `dicom`.
+ * @param mapping for each attribute, the key of its value in the metadata; a key can be a path of names with dots. By default, the key of
+ * an attribute is its name, such as `PatientID`, or else `dicom.PatientID`.
  */
 export function mappedValues(metadata: unknown, mapping: MetadataMapping): Partial<Record<MappedAttribute, string>> {
   const values: Partial<Record<MappedAttribute, string>> = {};
@@ -34,7 +34,7 @@ export function valueAt(metadata: unknown, path: string): unknown {
   return currentValue;
 }
 
-/** The text of a value; `null` for objects and similar values. */
+/** The text of a string, number, boolean or valid date; `null` for other values. */
 export function plainText(value: unknown): string | null {
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? null : value.toISOString();
   if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean') return null;
@@ -50,7 +50,7 @@ function formatValue(keyword: MappedAttribute, value: unknown): string | null {
   if (vr === 'DA' || vr === 'TM' || vr === 'DT') return formatDateOrTime(vr, text);
   if (vr === 'DS') return Number.isFinite(Number(text)) ? decimalText(Number(text)) : null;
   if (vr === 'CS') return /^[A-Z\d _]{1,16}$/.test(text.toUpperCase()) ? text.toUpperCase() : null;
-  // A backslash separates values, and other control characters have no meaning in most representations.
+  // A backslash would separate two values, and control characters have no meaning in most representations.
   const cleanText = text.replaceAll(/[\\\p{Cc}]/gu, ' ');
   return cleanText.slice(0, maxLengthByRepresentation[vr] ?? 64);
 }
@@ -63,7 +63,7 @@ function formatSpacing(value: unknown): string | null {
     : null;
 }
 
-/** Converts a date, a time, or both to the form of DICOM. The text has the form of ISO 8601 or already that of DICOM. */
+/** Converts a date, a time, or both to the form of DICOM. The text has the form of ISO 8601 or DICOM. */
 function formatDateOrTime(vr: 'DA' | 'TM' | 'DT', text: string): string | null {
   const parts = /^(?:(\d{4})-?(\d\d)-?(\d\d))?[T ]?(?:(\d\d):?(\d\d)(?::?(\d\d))?(?:\.\d*)?)?(?:Z|[+-]\d\d:?\d\d)?$/.exec(text);
   if (parts === null) return null;

@@ -80,7 +80,7 @@ export async function findToken({ models }: HostContext, token: string): Promise
 
 /**
  * Finds the caller that a token belongs to. Returns `null` if the token is unknown or has expired, its user cannot sign in, all tokens of its
- * user or key were ended, or it was issued for an API key and the server no longer allows keys.
+ * user or key were ended, or the token was issued for an API key and the server no longer allows keys.
  */
 export async function verifyToken(context: HostContext, token: string): Promise<Caller | null> {
   return (await verifyTokens(context, [token])).get(token) ?? null;
@@ -145,8 +145,8 @@ async function findActiveKeys(context: HostContext, records: readonly TokenDocum
 const tokensPerQuery = 500;
 
 /**
- * Creates a function that does the same as {@link verifyToken}, with one query for all tokens that are verified at the same moment, as
- * happens when the tokens of all open streams are verified.
+ * Creates a function that does the same as {@link verifyToken}, but verifies all tokens of the same moment with one query. For example, the
+ * tokens of all open streams are verified at the same moment.
  */
 export function createTokenVerifier(context: HostContext): (token: string) => Promise<Caller | null> {
   let batch: { tokens: Set<string>; callersByToken: Promise<Map<string, Caller>> } | undefined;
@@ -154,7 +154,7 @@ export function createTokenVerifier(context: HostContext): (token: string) => Pr
     if (batch === undefined || batch.tokens.size >= tokensPerQuery) {
       const tokens = new Set<string>();
       const runQuery = () => {
-        // Calls from now on belong to the next query: a response must not be older than its call.
+        // Later calls need a new query, because the result of this query may lack changes that were made before those calls.
         batch = undefined;
         return verifyTokens(context, [...tokens]);
       };

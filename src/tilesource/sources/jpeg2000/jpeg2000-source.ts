@@ -18,7 +18,7 @@ import { CodeStreamPixels, maxDecodedSamples, type SampleShape } from './jpeg200
 
 /** Maximum number of bytes of decoded tiles that are cached, for all open files together. */
 const maxCachedBytes = 2 ** 27;
-/** Maximum side of the file's tiles for which our tiles have the same side, or a multiple of it. */
+/** If the side of the file's tiles exceeds this number of pixels, our tiles have the default side. */
 const maxAdoptedTileSide = 1024;
 const defaultTileSide = 512;
 /**
@@ -41,8 +41,8 @@ interface Jpeg2000Parts {
 }
 
 /**
- * The side of our tiles if the file's tiles have the side `storedSide`: the same side, a multiple of a small side, or the default
- * instead of a large side.
+ * The side of our tiles if the file's tiles have the side `storedSide`. It is the same side for medium tiles, a multiple of it for small
+ * tiles, and the default side for large tiles.
  */
 function tileSideFor(storedSide: number): number {
   if (storedSide > maxAdoptedTileSide) return defaultTileSide;
@@ -98,7 +98,7 @@ class Jpeg2000TileSource implements TileSource {
   readonly populatedLevels: readonly number[];
   readonly #pixels: readonly CodeStreamPixels[];
   /**
-   * Whether the file's tiles are larger than ours. Decoded tiles are then cached, because several of our tiles need each of them.
+   * Whether the file's tiles are larger than ours. Decoded tiles are then cached, because each of them is needed for several of our tiles.
    */
   readonly #cachesTiles: boolean;
 
@@ -156,7 +156,7 @@ class Jpeg2000TileSource implements TileSource {
   }
 }
 
-/** The form of the decoded samples. @throws TileSourceError that names the feature of the file that is not supported. */
+/** The number of bands and the type of the decoded samples. @throws TileSourceError that names the feature of the file that is not supported. */
 function shapeOf({ size }: CodeStream, { palette, colorSpace }: FileContents): SampleShape {
   const { components } = size;
   const [first] = components;
@@ -168,7 +168,8 @@ function shapeOf({ size }: CodeStream, { palette, colorSpace }: FileContents): S
   if (components.length > 4) refuse(`${components.length} components instead of at most four`);
   const { bits, signed } = first!;
   if (bits > 16) refuse(`samples of ${bits} bits`);
-  if (components.some((each) => each.bits !== bits || each.signed !== signed)) refuse('components of different depths');
+  if (components.some((component) => component.bits !== bits || component.signed !== signed))
+    refuse('components of different depths');
   const isSubsampled = components.some(({ dx, dy }) => dx !== 1 || dy !== 1);
   const [, second, third] = components;
   const hasSubsampledColors =
@@ -228,7 +229,7 @@ function createJpeg2000Source(): TileSourceDefinition {
         const streams: CodeStream[] = [];
         for (const range of contents.codeStreams) {
           const stream = await CodeStream.open(reader, range, signal);
-          // Further code streams are thumbnails, masks, and parts of a composition.
+          // A code stream with the same sizes as the first is a further frame. Other code streams are thumbnails, masks, and parts of a composition.
           if (streams.length === 0 || haveSameSizes(stream, streams[0]!)) streams.push(stream);
         }
         const shape = shapeOf(streams[0]!, contents);
@@ -242,7 +243,7 @@ function createJpeg2000Source(): TileSourceDefinition {
 }
 
 /**
- * Reads JPEG 2000 files and code streams. To read a tile, only the file's tiles that it shows are read, and they are decoded at the
+ * Reads JPEG 2000 files and code streams. To read a tile, only the file's tiles that overlap it are read, and they are decoded at the
  * resolution of the tile's level.
  */
 export const jpeg2000Source: TileSourceDefinition = createJpeg2000Source();

@@ -5,19 +5,19 @@ import { TileSourceError } from '../../../errors.js';
 export const maxDrawingBytes = 8 * 2 ** 20;
 
 /**
- * Refuses drawings that refer to other files. librsvg gets bytes instead of a path and therefore does not load other files. The drawing would
- * lack parts, so an error is better.
+ * Refuses drawings that refer to other files. librsvg gets bytes instead of a path and therefore does not load other files. Without this error,
+ * parts of the drawing would be missing.
  *
  * @throws TileSourceError that names the reference.
  */
 export async function checkSvg(bytes: Buffer, signal?: AbortSignal): Promise<void> {
   const text = bytes.toString('utf8');
-  for (const [isContained, message] of refusedContents) {
-    if (isContained(text)) throw new TileSourceError(message);
+  for (const [isRefused, message] of refusalChecks) {
+    if (isRefused(text)) throw new TileSourceError(message);
     if (isSliceOver()) await nextSlice(signal);
   }
-  // `tagStart` is the start of the tag that contains the attribute. The search for it moves forward with the attributes, so that
-  // the time does not grow with the square of the length of tags.
+  // `tagStart` is the start of the tag that contains the attribute. It is found by moving forward from the previous attribute's tag.
+  // Searching backward from each attribute would take very long in a long tag with many attributes.
   let [tagStart, nextTagStart] = [-1, text.indexOf('<')];
   for (const match of text.matchAll(/\b(?:href|src)\s*=\s*(?:"([^"]*)"|'([^']*)')/gi)) {
     if (isSliceOver()) await nextSlice(signal);
@@ -34,8 +34,8 @@ export async function checkSvg(bytes: Buffer, signal?: AbortSignal): Promise<voi
   }
 }
 
-/** Contents that are refused, with the error messages. The text is searched for each of them without a pause. */
-const refusedContents: readonly [isContained: (text: string) => boolean, message: string][] = [
+/** Checks for contents that are refused, with the error messages. Each check searches the whole text without a pause. */
+const refusalChecks: readonly [isRefused: (text: string) => boolean, message: string][] = [
   [(text) => text.includes('\0'), 'SVG must be encoded as UTF-8.'],
   [(text) => /<!ENTITY/i.test(text), 'SVG with entity declarations is not supported.'],
   [(text) => /<(?:[\w-]{1,100}:)?include[\s>/]/i.test(text) && /XInclude/i.test(text), 'SVG with XInclude is not supported.'],

@@ -53,7 +53,7 @@ const find = defineRoute({
   },
 });
 
-const deleted = defineRoute({
+const listDeleted = defineRoute({
   method: 'get',
   path: '/annotation/deleted',
   summary: 'List the deleted annotations of an item that you can restore, without elements.',
@@ -165,12 +165,12 @@ const images = defineRoute({
   },
 });
 
-const oldQuery = {
+const cleanupQuery = {
   age: withDefault(integer({ description: 'Days after which a version is old.' }), 30),
   versions: withDefault(integer({ description: 'Number of previous versions of each annotation to keep.' }), 10),
 };
 
-const oldSchema = {
+const versionCountsSchema = {
   type: 'object',
   properties: {
     ...Object.fromEntries(
@@ -183,31 +183,31 @@ const oldSchema = {
   },
 };
 
-const old = defineRoute({
+const countOldVersions = defineRoute({
   method: 'get',
   path: '/annotation/old',
   summary: 'Count the versions of annotations that a cleanup would remove.',
   access: 'admin',
   scope: scopes.read,
-  query: oldQuery,
-  returns: { schema: oldSchema },
+  query: cleanupQuery,
+  returns: { schema: versionCountsSchema },
   errors: ['bad-parameter', 'invalid'],
   handle: ({ query }, { annotations }) =>
     annotations.cleanup.cleanUpOldVersionsInTime({ ageDays: query.age, keepCount: query.versions, shouldRemove: false }),
 });
 
-const removeOld = defineRoute({
+const removeOldVersions = defineRoute({
   method: 'delete',
   path: '/annotation/old',
   summary: 'Remove old versions of annotations, and annotations of items that no longer exist.',
   access: 'admin',
   scope: scopes.write,
-  query: oldQuery,
-  returns: { schema: oldSchema },
+  query: cleanupQuery,
+  returns: { schema: versionCountsSchema },
   errors: ['bad-parameter', 'invalid'],
   handle: ({ query }, { annotations }) =>
     annotations.cleanup.cleanUpOldVersionsInTime({ ageDays: query.age, keepCount: query.versions, shouldRemove: true }),
 });
 
 /** Routes for lists of all annotations. */
-export const annotationListRoutes = [find, deleted, events, counts, images, old, removeOld];
+export const annotationListRoutes = [find, listDeleted, events, counts, images, countOldVersions, removeOldVersions];

@@ -57,8 +57,8 @@ interface SortField {
 function createNumberGetter(name: string): GetSortNumber | null {
   if (name === 'size') return (columns, row) => columns.sizeAt(row);
   if (name === 'details') return (columns, row) => columns.details[row] as number;
-  const box = boxFields.find((known) => known === name);
-  return box === undefined ? null : (columns, row) => columns.boxes[box][row] as number;
+  const boxField = boxFields.find((field) => field === name);
+  return boxField === undefined ? null : (columns, row) => columns.boxes[boxField][row] as number;
 }
 
 function sortFieldOf(field: string): SortField {
@@ -272,19 +272,19 @@ export async function* selectSorted(request: SelectRequest): AsyncGenerator<Sele
 async function addElementTexts(loader: ElementLoader, selection: Selection, signal?: AbortSignal): Promise<Selection> {
   const { packs, members } = selection;
   const elementTexts: Buffer[] = Array.from({ length: members.length });
-  const offsets: (Float64Array | undefined)[] = [];
+  const startsByPackNumber: (Float64Array | undefined)[] = [];
   const rangesByPack = new Map<PackEntry, { memberIndex: number; start: number; end: number }[]>();
   for (let memberIndex = 0; memberIndex < members.length; memberIndex += 1) {
     const member = members[memberIndex] as number;
     const pack = packs[packNumberOf(member)] as LoadedPack;
-    const starts = (offsets[packNumberOf(member)] ??= requireColumns(pack).textOffsets());
+    const starts = (startsByPackNumber[packNumberOf(member)] ??= requireColumns(pack).textOffsets());
     const row = rowInPack(member);
     const { entry, firstRow } = storedPackOf(pack, row);
-    const packOffset = starts[firstRow] as number;
+    const packStart = starts[firstRow] as number;
     const range = {
       memberIndex,
-      start: (starts[row] as number) - packOffset,
-      end: (starts[row + 1] as number) - packOffset,
+      start: (starts[row] as number) - packStart,
+      end: (starts[row + 1] as number) - packStart,
     };
     const rangesOfPack = rangesByPack.get(entry);
     if (rangesOfPack === undefined) rangesByPack.set(entry, [range]);

@@ -256,13 +256,13 @@ async function sortMatchingMembers(
   { capacity, signal }: { capacity: number; signal: AbortSignal | undefined },
 ): Promise<Float64Array> {
   const keys = new Float64Array(capacity);
-  const membersSpan = maxPackRows * windowPositions;
+  const keysPerPosition = maxPackRows * windowPositions;
   let count = 0;
   for (const [packNumber, pack] of packs.entries()) {
     const columns = requireColumns(pack);
     for (const row of matchingRows(columns, conditions)) {
       // A key has 48 bits: 16 for the position in the window, and 32 for the member (16 for the pack, 16 for the row).
-      keys[count] = (columns.positions[row] as number) * membersSpan + packNumber * maxPackRows + row;
+      keys[count] = (columns.positions[row] as number) * keysPerPosition + packNumber * maxPackRows + row;
       count += 1;
     }
     if (isSliceOver()) await nextSlice(signal);
@@ -271,7 +271,7 @@ async function sortMatchingMembers(
   for (let i = 0; i < count; i += 1) {
     const key = sortedKeys[i] as number;
     // Only the member remains of each key.
-    sortedKeys[i] = key - Math.floor(key / membersSpan) * membersSpan;
+    sortedKeys[i] = key - Math.floor(key / keysPerPosition) * keysPerPosition;
   }
   return sortedKeys;
 }

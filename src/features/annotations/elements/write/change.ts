@@ -23,7 +23,7 @@ export interface ChangeTools extends WriteTools {
   validatorFor: (makeError: MakeError) => ElementValidator;
 }
 
-/** An element to put that has been checked. */
+/** A valid element of the request, in the form in which packs store it. */
 interface CheckedElement {
   id: string;
   packedElement: PackedElement;
@@ -66,7 +66,7 @@ async function checkElements(
 
 const zeroCounts = { replaced: 0, added: 0, removed: 0 };
 
-/** Stores the first elements of an annotation. */
+/** Stores elements of an annotation that has no elements yet. */
 export async function createElements(
   tools: ChangeTools,
   base: StoredElements,
@@ -191,7 +191,7 @@ async function writeChangedWindows(
     const windowEdit = new WindowEdit(editTools, loadedWindow!, stored);
     if (changesBySlot !== undefined) await windowEdit.changeElements(changesBySlot);
     if (receivesAppended && windowEdit.capacity > 0) {
-      // The first appended elements may go into a pack that was just written, so this pack must have been stored.
+      // `append` may read the last pack. If this pack was changed above, it may still be on its way to the database.
       await editTools.writer.finish();
       appendedCount = Math.min(windowEdit.capacity, appendedElements.length);
       await windowEdit.append(appendedElements.slice(0, appendedCount));
