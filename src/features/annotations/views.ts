@@ -98,9 +98,9 @@ function versionDigest({ id, version, updated }: AnnotationRecord): string {
 export function annotationTag(
   annotation: AnnotationRecord,
   level: AccessLevel,
-  { route = '', sent = {} }: { route?: string; sent?: Readonly<Record<string, string>> } = {},
+  { route = '', sentParameters = {} }: { route?: string; sentParameters?: Readonly<Record<string, string>> } = {},
 ): string {
-  const parameters = Object.entries(sent)
+  const parameters = Object.entries(sentParameters)
     // Clients send `_` with changing values to bypass caches.
     .filter(([name]) => name !== '_')
     .sort(([a], [b]) => (a < b ? -1 : 1));

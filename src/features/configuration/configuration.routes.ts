@@ -45,7 +45,7 @@ const validate = defineRoute({
   path: '/large_image/config/validate',
   summary: 'Check a configuration text.',
   description:
-    'The body is the text, in UTF-8; a form counts as an empty text. The response is an empty list, or a list with the first error; ' +
+    'The body is the text, in UTF-8. If the body has the content type of an HTML form, the text counts as empty. The response is an empty list, or a list with the first error; ' +
     'lines count from 0.',
   access: 'admin',
   scope: scopes.write,
@@ -70,7 +70,8 @@ const format = defineRoute({
   method: 'post',
   path: '/large_image/config/format',
   summary: 'Format a configuration text.',
-  description: 'The body is the text, in UTF-8; a form counts as an empty text. A text that is not valid is returned unchanged.',
+  description:
+    'The body is the text, in UTF-8. If the body has the content type of an HTML form, the text counts as empty. A text that is not valid is returned unchanged.',
   access: 'admin',
   scope: scopes.write,
   body: 'text',

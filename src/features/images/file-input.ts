@@ -23,7 +23,7 @@ export async function hostFileInput(
   companions?: () => Promise<readonly FileRecord[]>,
 ): Promise<SourceInput> {
   const path = await files.localPath(file.doc);
-  // All readers of this input share cached blocks, because each source that is tried reads the same first bytes.
+  // All readers of this input share cached blocks, because several tile sources may try to open the file, and each reads its first bytes.
   const remoteFile =
     path === null ? blocks.openFile(file.name, file.size, (range, signal) => readRange(file, files, range, signal)) : null;
   return {

@@ -68,9 +68,10 @@ function parsePairs(value: string | undefined, name: string): Record<string, str
 }
 
 /**
- * The specification of the cached file for a texture. `source` is a member of `src` of the quad information. Its values are
- * parsed like the query string of {@link tileFrames}, so that both give the same key.
+ * The specification of the cached file for a texture. Its parameters are parsed like the query string of {@link tileFrames}, so that
+ * both give the same key.
  *
+ * @param source the parameters of the texture: an entry of the list `src` in the quad information.
  * @throws BadParameterError
  */
 function textureSpec(source: Readonly<Record<string, unknown>>): CachedFileSpec {
@@ -94,16 +95,27 @@ const quadInfo = defineRoute({
       description: 'URL-encoded encoding parameters of each texture; encoding=JPEG&jpegQuality=85&jpegSubsampling=1 by default.',
     }),
     query: text({ description: 'URL-encoded further parameters of each texture, such as style.' }),
-    frameBase: text({ description: 'First frame, or an axis (c, z, t, xy) to begin at each of its values.' }),
-    frameStride: text({ description: 'Use every n-th frame; an axis means its range.' }),
-    frameGroup: text({ description: 'Textures end at multiples of this many frames; an axis means its range.' }),
-    frameGroupFactor: integer({ description: 'Groups are ignored if frames would shrink more than this; 4 by default.' }),
-    frameGroupStride: text({ description: 'Order frames with this step; auto for group divided by stride.' }),
-    maxTextureSize: integer({ description: 'Longest side of a texture; 8192 by default.' }),
-    maxTextures: integer({ description: '1 by default.' }),
-    maxTotalTexturePixels: integer({ description: 'Pixels of all textures in total; 1073741824 by default.' }),
+    frameBase: text({
+      description:
+        'First frame. With an axis (c, z, t, xy) of n positions, there are textures for each of the first frames 0 to n - 1.',
+    }),
+    frameStride: text({ description: 'Use every n-th frame. An axis stands for its number of positions.' }),
+    frameGroup: text({
+      description: 'Textures end at multiples of this many frames. An axis stands for its number of positions.',
+    }),
+    frameGroupFactor: integer({
+      description:
+        'Frames are made smaller to fit whole groups only if a texture then has room for at most this many times its frames; 4 by default.',
+    }),
+    frameGroupStride: text({
+      description:
+        'Show every n-th of the used frames first, then the frames after them, and so on. `auto` stands for frameGroup divided by frameStride.',
+    }),
+    maxTextureSize: integer({ description: 'Maximum side of a texture; 8192 by default.' }),
+    maxTextures: integer({ description: 'Maximum number of textures; 1 by default.' }),
+    maxTotalTexturePixels: integer({ description: 'Maximum number of pixels of all textures together; 1073741824 by default.' }),
     alignment: integer({ description: 'Sides of frames are multiples of this; 16 by default.' }),
-    maxFrameSize: integer({ description: 'Longest side of a frame.' }),
+    maxFrameSize: integer({ description: 'Maximum side of a frame.' }),
     cache: withDefault(
       oneOf(['none', 'report', 'schedule'], {
         description:
@@ -153,7 +165,7 @@ const maxReportedCharacters = 1024 * 1024;
 function requireReportable(textureCount: number, charactersPerTexture: number): void {
   if (textureCount <= maxReportedTextures && textureCount * charactersPerTexture <= maxReportedCharacters) return;
   throw new BadParameterError(
-    `With cache, an image may have at most ${maxReportedTextures} textures, with parameters of ${maxReportedCharacters} characters in total, not ${textureCount}.`,
+    `With cache, there may be at most ${maxReportedTextures} textures, with parameters of at most ${maxReportedCharacters} characters in total. This request makes ${textureCount} textures, with parameters of ${charactersPerTexture} characters each.`,
   );
 }
 

@@ -47,7 +47,7 @@ export class RequestTokens {
     const createVerifier =
       (fromCookie: boolean) =>
       ({ ip = '' }: TokenRequest, token: string, done: VerifyCallback): void =>
-        verifyFoundToken((foundToken) => verify(foundToken, ip), token, fromCookie, done);
+        verifyFoundToken(() => verify(token, ip), token, fromCookie, done);
     this.#passport.use('parameter-or-header', new ExtractedTokenStrategy(tokenOf, createVerifier(false)));
     this.#passport.use('bearer', new BearerStrategy({ passReqToCallback: true }, createVerifier(false) as never));
     const cookieOf = ({ headers }: TokenRequest) => findCookie(headers.cookie, cookieName);
@@ -103,15 +103,10 @@ class ExtractedTokenStrategy extends Strategy {
 }
 
 /** Verifies the token that a strategy has found. An invalid token is also passed to `done`, so that no other strategy is tried. */
-function verifyFoundToken(
-  verify: (token: string) => ReturnType<VerifyToken>,
-  token: string,
-  fromCookie: boolean,
-  done: VerifyCallback,
-): void {
+function verifyFoundToken(verify: () => ReturnType<VerifyToken>, token: string, fromCookie: boolean, done: VerifyCallback): void {
   const settle = (caller: Caller | null): void => done(null, { token, fromCookie, caller });
   try {
-    const caller = verify(token);
+    const caller = verify();
     // Most verdicts are cached, and are used without waiting for the event loop.
     if (caller instanceof Promise) caller.then(settle, done);
     else settle(caller);

@@ -4,9 +4,9 @@ import type { Progress } from '../database/database-options.js';
 /** Shows progress on a terminal as a bar, elsewhere as lines, about one every five seconds. */
 export interface ProgressDisplay {
   showProgress(progress: Progress): void;
-  /** Writes a line without disturbing the bar. */
+  /** Ends the bar, if there is one, and writes a line below it. */
   writeLine(text: string): void;
-  /** Removes the bar. */
+  /** Ends the bar. Its last state stays on the terminal. */
   endProgress(): void;
 }
 

@@ -77,32 +77,32 @@ export class Painter {
       for (let cellColumn = 0; cellColumn < pointsPerSide - 1; cellColumn++) {
         const corner = cellRow * pointsPerSide + cellColumn;
         const cornersOf = (values: Float64Array): Corners => ({
-          a: values[corner] ?? 0,
-          b: values[corner + 1] ?? 0,
-          c: values[corner + pointsPerSide] ?? 0,
-          d: values[corner + pointsPerSide + 1] ?? 0,
+          upperLeft: values[corner] ?? 0,
+          upperRight: values[corner + 1] ?? 0,
+          lowerLeft: values[corner + pointsPerSide] ?? 0,
+          lowerRight: values[corner + pointsPerSide + 1] ?? 0,
         });
         const depths = cornersOf(depth);
         const alongs = cornersOf(along);
         const acrosses = cornersOf(across);
         const tints = cornersOf(tint);
         for (let y = 0; y < gridStep; y++) {
-          const v = y / gridStep;
+          const shareDown = y / gridStep;
           // Each value at the left edge of this row of pixels, and its change from pixel to pixel.
-          const d0 = mix(depths.a, depths.c, v);
-          const dd = (mix(depths.b, depths.d, v) - d0) / gridStep;
-          const l0 = mix(alongs.a, alongs.c, v);
-          const dl = (mix(alongs.b, alongs.d, v) - l0) / gridStep;
-          const c0 = mix(acrosses.a, acrosses.c, v);
-          const dc = (mix(acrosses.b, acrosses.d, v) - c0) / gridStep;
-          const t0 = mix(tints.a, tints.c, v);
-          const dt = (mix(tints.b, tints.d, v) - t0) / gridStep;
+          const depth0 = mix(depths.upperLeft, depths.lowerLeft, shareDown);
+          const depthStep = (mix(depths.upperRight, depths.lowerRight, shareDown) - depth0) / gridStep;
+          const along0 = mix(alongs.upperLeft, alongs.lowerLeft, shareDown);
+          const alongStep = (mix(alongs.upperRight, alongs.lowerRight, shareDown) - along0) / gridStep;
+          const across0 = mix(acrosses.upperLeft, acrosses.lowerLeft, shareDown);
+          const acrossStep = (mix(acrosses.upperRight, acrosses.lowerRight, shareDown) - across0) / gridStep;
+          const tint0 = mix(tints.upperLeft, tints.lowerLeft, shareDown);
+          const tintStep = (mix(tints.upperRight, tints.lowerRight, shareDown) - tint0) / gridStep;
           let pixelOffset = ((cellRow * gridStep + y) * size + cellColumn * gridStep) * 3;
-          const gy = ((top + cellRow * gridStep + y) & textureMask) << textureBits;
-          const gx = left + cellColumn * gridStep;
+          const grainRowOffset = ((top + cellRow * gridStep + y) & textureMask) << textureBits;
+          const cellLeft = left + cellColumn * gridStep;
           for (let x = 0; x < gridStep; x++, pixelOffset += 3) {
-            const grainValue = grain[gy | ((gx + x) & textureMask)] ?? 0;
-            const pixelDepth = d0 + dd * x;
+            const grainValue = grain[grainRowOffset | ((cellLeft + x) & textureMask)] ?? 0;
+            const pixelDepth = depth0 + depthStep * x;
             if (pixelDepth <= 0) {
               const light = (grainValue >> 5) - 4;
               pixels[pixelOffset] = glass[0] + light;
@@ -110,8 +110,10 @@ export class Painter {
               pixels[pixelOffset + 2] = glass[2] + light;
               continue;
             }
-            const streak = fiber[(((c0 + dc * x) & textureMask) << textureBits) | ((l0 + dl * x) & textureMask)] ?? 0;
-            let rampIndex = streak * 1.5 + (grainValue - 128) * 0.35 + t0 + dt * x - 45;
+            const acrossFibers = across0 + acrossStep * x;
+            const alongFibers = along0 + alongStep * x;
+            const streak = fiber[((acrossFibers & textureMask) << textureBits) | (alongFibers & textureMask)] ?? 0;
+            let rampIndex = streak * 1.5 + (grainValue - 128) * 0.35 + tint0 + tintStep * x - 45;
             // The margin is thinner and frayed.
             if (pixelDepth < 1.2) rampIndex += (1.2 - pixelDepth) * 130;
             const index = (rampIndex < 0 ? 0 : rampIndex > 255 ? 255 : rampIndex | 0) * 3;
@@ -162,12 +164,18 @@ export class Painter {
         // Cells are wedges between the lumen and the base; each may contain a drop of mucus.
         const cellCount = edge * 0.36;
         const cell = (angle / directionCount + 1) * cellCount;
-        const across = Math.abs(cell - Math.floor(cell) - 0.5) * 2;
-        const height = (radiusShare - gland.lumen) / (1 - gland.lumen);
-        const drop = gland.mucus * smoothStep(0.9, 0.5, across) * smoothStep(0.05, 0.2, height) * smoothStep(0.68, 0.45, height);
-        blend(pixels, pixelOffset, height < 0.16 ? apical : cytoplasm, 0.93);
+        // From 0 in the middle of the cell to 1 at its sides.
+        const distanceFromMiddle = Math.abs(cell - Math.floor(cell) - 0.5) * 2;
+        // From 0 at the lumen to 1 at the base.
+        const distanceFromLumen = (radiusShare - gland.lumen) / (1 - gland.lumen);
+        const drop =
+          gland.mucus *
+          smoothStep(0.9, 0.5, distanceFromMiddle) *
+          smoothStep(0.05, 0.2, distanceFromLumen) *
+          smoothStep(0.68, 0.45, distanceFromLumen);
+        blend(pixels, pixelOffset, distanceFromLumen < 0.16 ? apical : cytoplasm, 0.93);
         if (drop > 0.05) blend(pixels, pixelOffset, mucus, drop * 0.9);
-        else if (across > 0.9) blend(pixels, pixelOffset, apical, 0.5);
+        else if (distanceFromMiddle > 0.9) blend(pixels, pixelOffset, apical, 0.5);
         lighten(pixels, pixelOffset, grainOffset * 0.16);
       }
     }
@@ -207,12 +215,12 @@ export class Painter {
   }
 }
 
-/** Values at the corners of a grid cell: upper left, upper right, lower left, lower right. */
+/** Values at the corners of a grid cell. */
 interface Corners {
-  a: number;
-  b: number;
-  c: number;
-  d: number;
+  upperLeft: number;
+  upperRight: number;
+  lowerLeft: number;
+  lowerRight: number;
 }
 
 /** Mixes a color into the pixel whose red byte is at an offset. */

@@ -14,13 +14,13 @@ export interface CommentTarget {
   shape: { annotationId: string; elementId: string } | null;
 }
 
-/** Number of comments in one request. */
-export const commentsPerRequest = 20;
+/** Number of threads, or of replies, that one request loads. */
+export const entriesPerRequest = 20;
 
 const stateQuery = (state: ShownState) => ({ state: state === 'all' ? null : state });
 
 /** A page of the threads on an item, newest first. Each thread is represented by its first comment. */
-export function listThreads(itemId: string, state: ShownState, offset: number, signal: AbortSignal, limit = commentsPerRequest) {
+export function listThreads(itemId: string, state: ShownState, offset: number, signal: AbortSignal, limit = entriesPerRequest) {
   return requestList(`item/${itemId}/comment`, { query: { ...stateQuery(state), offset, limit }, signal });
 }
 
@@ -30,7 +30,7 @@ export function listMarks(itemId: string, state: ShownState, signal: AbortSignal
 }
 
 export function listReplies(threadId: string, offset: number, signal: AbortSignal) {
-  return requestList(`comment/${threadId}/reply`, { query: { offset, limit: commentsPerRequest }, signal });
+  return requestList(`comment/${threadId}/reply`, { query: { offset, limit: entriesPerRequest }, signal });
 }
 
 /** The first comment of the thread to which a comment belongs. */

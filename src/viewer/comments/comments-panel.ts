@@ -5,7 +5,7 @@ import { actions, button, errorNotice, fill, h, linkButton, messageOf, showPlain
 import { checkbox, choice } from '../forms.js';
 import { newCommentForm, type CommentTargets } from './new-comment.js';
 import {
-  commentsPerRequest,
+  entriesPerRequest,
   listMarks,
   listThreads,
   loadThread,
@@ -125,7 +125,7 @@ export class CommentsPanel {
 
   #setOpenThread(id: string | null) {
     this.#openId = id;
-    // The address must name the open thread before the link to it is offered.
+    // This writes the id into the address of the page. The row of the open thread can copy this address only if it contains the id.
     this.options.onOpenChange(id);
     this.#showList();
   }
@@ -150,7 +150,7 @@ export class CommentsPanel {
   }
 
   async #load() {
-    this.#showThreads(await this.#requestThreads(commentsPerRequest));
+    this.#showThreads(await this.#requestThreads(entriesPerRequest));
   }
 
   /** Loads the shown part of the list again after a change. */
@@ -159,8 +159,8 @@ export class CommentsPanel {
   };
 
   #limitForReload() {
-    const pageCount = Math.ceil(this.#threads.length / commentsPerRequest);
-    return Math.min(Math.max(pageCount, 1) * commentsPerRequest, maxThreadsPerRequest);
+    const pageCount = Math.ceil(this.#threads.length / entriesPerRequest);
+    return Math.min(Math.max(pageCount, 1) * entriesPerRequest, maxThreadsPerRequest);
   }
 
   /** Shows changes of others, unless the user is writing. */
@@ -207,7 +207,7 @@ export class CommentsPanel {
             });
       rows.set(thread._id, row);
     }
-    const focusedId = [...this.#rows].find(([, { element }]) => element.contains(activeElementIn(element)))?.[0];
+    const focusedId = [...this.#rows].find(([, { element }]) => element.contains(activeElementOfRoot(element)))?.[0];
     this.#rows = rows;
     const remainingCount = this.#total - this.#threads.length;
     const moreRow =
@@ -221,7 +221,7 @@ export class CommentsPanel {
     const isUnchanged = elements.every((element, index) => this.#list.children[index] === element);
     if (!isUnchanged || this.#list.children.length !== elements.length || moreRow || emptyRow)
       fill(this.#list, ...elements, moreRow, emptyRow);
-    if (focusedId !== undefined && activeElementIn(this.#list) === document.body)
+    if (focusedId !== undefined && activeElementOfRoot(this.#list) === document.body)
       rows.get(focusedId)?.toggle.focus({ preventScroll: true });
   }
 
@@ -293,7 +293,8 @@ export class CommentsPanel {
   }
 }
 
-function activeElementIn(element: HTMLElement) {
+/** The focused element in the document or shadow tree that contains `element`. */
+function activeElementOfRoot(element: HTMLElement) {
   return (element.getRootNode() as Document | ShadowRoot).activeElement;
 }
 

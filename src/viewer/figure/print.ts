@@ -40,7 +40,7 @@ export function setUpPrinting(options: {
   function showSheet() {
     const second = getSecondImage();
     const images = second ? [image, second] : [image];
-    const address = factList([
+    const pageFacts = factList([
       [printTexts.printed, formatDate(new Date().toISOString())],
       [printTexts.address, location.href],
     ]);
@@ -49,7 +49,7 @@ export function setUpPrinting(options: {
       sheet,
       h('h1', currentTitle()),
       h('div.print-images', ...images.map((shownImage) => printedImage(shownImage, second !== null))),
-      address,
+      pageFacts,
     );
   }
 }

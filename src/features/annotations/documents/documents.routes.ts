@@ -108,11 +108,11 @@ const get = defineRoute({
     annotations.writer.load(params.id, 0, caller).catch((error: unknown) => {
       throw error instanceof UnknownIdError ? new NotFoundError('Annotation not found') : error;
     }),
-  async handle({ authorized: annotation, sent, caller, headers, signal }, { annotations }) {
+  async handle({ authorized: annotation, sent: sentParameters, caller, headers, signal }, { annotations }) {
     const { permissions, store, readQueue } = annotations;
-    const query = parseElementQuery(sent);
+    const query = parseElementQuery(sentParameters);
     const level = await permissions.findShownLevel(annotation, caller);
-    const tag = annotationTag(annotation, level, { sent });
+    const tag = annotationTag(annotation, level, { sentParameters });
     const replyHeaders = annotationHeaders(tag);
     const unchanged = answerConditional(headers, tag, replyHeaders);
     if (unchanged !== null) return unchanged;
@@ -137,12 +137,12 @@ const format = defineRoute({
   returns: { schema: featureCollectionSchema },
   errors: ['invalid', 'bad-parameter', 'access-denied', 'not-found', 'unknown-id', 'precondition-failed', 'busy'],
   authorize: loadToRead,
-  async handle({ params, authorized: annotation, sent, caller, headers, signal }, { annotations }) {
+  async handle({ params, authorized: annotation, sent: sentParameters, caller, headers, signal }, { annotations }) {
     const { permissions, geoJson, readQueue, overlayImages } = annotations;
     const level = await permissions.findShownLevel(annotation, caller);
     // The tag depends on the files of the images that elements show, because such a file can be replaced by an image of a different size.
     const readableImages = await overlayImages.readableFileIds(annotation.elements.references, caller);
-    const tag = annotationTag(annotation, level, { route: JSON.stringify([params.format, ...readableImages]), sent });
+    const tag = annotationTag(annotation, level, { route: JSON.stringify([params.format, ...readableImages]), sentParameters });
     const replyHeaders = annotationHeaders(tag);
     const unchanged = answerConditional(headers, tag, replyHeaders);
     if (unchanged !== null) return unchanged;

@@ -22,8 +22,8 @@ import {
   jsonWithoutElements,
 } from '../views.js';
 
-/** Loads an annotation, even a deleted one. Returns `null` if it does not exist or the caller may not read it. */
-async function loadIfReadable({ permissions, writer }: AnnotationServices, id: string, caller: Caller | null) {
+/** Finds an annotation, even a deleted one. Returns `null` if it does not exist or the caller may not read it. */
+async function findReadableAnnotation({ permissions, writer }: AnnotationServices, id: string, caller: Caller | null) {
   let annotation: AnnotationRecord;
   try {
     annotation = await writer.load(id, -1, caller, { deletedToo: true });
@@ -45,14 +45,14 @@ const list = defineRoute({
   query: annotationPaging('_version', -1, 0),
   returns: { schema: annotationListSchema },
   errors: ['invalid', 'bad-parameter', 'precondition-failed'],
-  async handle({ params, query, sent, caller, headers }, { annotations }) {
+  async handle({ params, query, sent: sentParameters, caller, headers }, { annotations }) {
     const { limit, offset, sort } = parsePaging(query);
-    const annotation = await loadIfReadable(annotations, params.id, caller);
+    const annotation = await findReadableAnnotation(annotations, params.id, caller);
     if (annotation === null) return Reply.json([], { headers: privateHeaders });
     const level = await annotations.permissions.findShownLevel(annotation, caller);
     const tag = annotationTag(annotation, level, {
       route: `history/${await annotations.history.fingerprintOf(annotation)}`,
-      sent,
+      sentParameters,
     });
     const unchanged = answerConditional(headers, tag, annotationHeaders(tag));
     if (unchanged !== null) return unchanged;
@@ -73,7 +73,7 @@ const get = defineRoute({
   params: { ...annotationPath, version: required(integer({ description: 'The `_version`.' })) },
   returns: { schema: annotationSchema },
   errors: ['invalid', 'bad-parameter', 'access-denied'],
-  authorize: ({ params, caller }, { annotations }) => loadForHistory(annotations, params.id, caller),
+  authorize: ({ params, caller }, { annotations }) => loadReadableAnnotation(annotations, params.id, caller),
   async handle({ params, authorized: annotation, caller, signal }, { annotations }) {
     const version = await annotations.history.findVersion(annotation, params.version);
     const { elements } = version;
@@ -91,7 +91,17 @@ const get = defineRoute({
   },
 });
 
-async function loadForHistory({ writer }: AnnotationServices, id: string, caller: Caller | null): Promise<AnnotationRecord> {
+/**
+ * Loads an annotation, even a deleted one.
+ *
+ * @throws BadParameterError if the annotation does not exist. Clients get the same error if only the version does not exist.
+ * AccessDeniedError if the caller may not read the annotation.
+ */
+async function loadReadableAnnotation(
+  { writer }: AnnotationServices,
+  id: string,
+  caller: Caller | null,
+): Promise<AnnotationRecord> {
   try {
     return await writer.load(id, 0, caller, { deletedToo: true });
   } catch (error) {
@@ -116,7 +126,7 @@ const revert = defineRoute({
   returns: { schema: annotationSchema },
   errors: ['invalid', 'bad-parameter', 'access-denied', 'forbidden', 'conflict', 'precondition-failed'],
   async handle({ params, query, caller, headers, signal }, { annotations }) {
-    await loadForHistory(annotations, params.id, caller);
+    await loadReadableAnnotation(annotations, params.id, caller);
     const request = { id: params.id, caller, signal, checkPrecondition: readPrecondition(headers) };
     const annotation = await annotations.history.revert(request, query.version);
     return Reply.json(jsonWithoutElements(storedView(annotation, { access: false })), { headers: privateHeaders });

@@ -1,6 +1,6 @@
 import type { View } from './draw/canvas.js';
 import { drawnMargin } from './draw/draw.js';
-import type { DrawnTexts, PictureDrawing } from './draw/drawing.js';
+import type { JoinedElementTexts, PictureDrawing } from './draw/drawing.js';
 import type { CellWindow, DensityTile } from './draw/density/density-layer.js';
 import { blockSideTiles, densityBelow, DensityCounter, densityTileSide, tileAddress } from './draw/density/density.js';
 import type { DrawnSums } from './draw/density/draw-sums.js';
@@ -289,7 +289,7 @@ class DrawingPart {
     }
   }
 
-  elements(): DrawnTexts {
+  elements(): JoinedElementTexts {
     const ends = new Uint32Array(this.#texts.length);
     let end = 0;
     for (const [i, text] of this.#texts.entries()) ends[i] = end += text.length;

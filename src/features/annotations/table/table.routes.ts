@@ -83,12 +83,12 @@ interface TableRouteInput {
 /** Opens the table of an annotation and answers with the object that `make` returns. Answers with 304 if the client already has the response. */
 async function answerFromTable(
   route: string,
-  { authorized: annotation, sent, caller, headers, signal }: TableRouteInput,
+  { authorized: annotation, sent: sentParameters, caller, headers, signal }: TableRouteInput,
   { annotations, blocks }: TableContext,
   make: (table: OpenTable) => Promise<object>,
 ): Promise<Reply> {
   const level = await annotations.permissions.findShownLevel(annotation, caller);
-  const tag = annotationTag(annotation, level, { route, sent });
+  const tag = annotationTag(annotation, level, { route, sentParameters });
   const replyHeaders = annotationHeaders(tag);
   const unchanged = answerConditional(headers, tag, replyHeaders);
   if (unchanged !== null) return unchanged;
@@ -327,10 +327,10 @@ function fileRoute({ extension, type, summary, description, write }: FileFormat)
     description,
     query: { filter, columns: columnsParameter },
     returns: { types: [type.split(';')[0]!] },
-    async handle({ authorized: annotation, query, sent, caller, headers, signal }, context) {
+    async handle({ authorized: annotation, query, sent: sentParameters, caller, headers, signal }, context) {
       const { annotations, blocks } = context;
       const level = await annotations.permissions.findShownLevel(annotation, caller);
-      const tag = annotationTag(annotation, level, { route: `table.${extension}`, sent });
+      const tag = annotationTag(annotation, level, { route: `table.${extension}`, sentParameters });
       const replyHeaders = { ...annotationHeaders(tag), ...attachmentHeader(annotation, extension) };
       const unchanged = answerConditional(headers, tag, replyHeaders);
       if (unchanged !== null) return unchanged;

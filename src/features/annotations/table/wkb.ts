@@ -28,8 +28,9 @@ export function wkbOf(
   const isFlat = !hasZ(lines);
   let numberCount = 0;
   for (const line of lines) numberCount += isFlat ? (line.length / 3) * 2 : line.length;
-  const countFields = type === 'Point' ? 0 : lines.length + (type === 'Polygon' ? 1 : 0);
-  const bytes = allocate(5 + 4 * countFields + numberBytes * numberCount);
+  // A polygon begins with the number of its rings, and each ring or line with the number of its positions.
+  const lengthFieldCount = type === 'Point' ? 0 : lines.length + (type === 'Polygon' ? 1 : 0);
+  const bytes = allocate(5 + 4 * lengthFieldCount + numberBytes * numberCount);
   const view = new DataView(bytes.buffer, bytes.byteOffset);
   view.setUint8(0, littleEndian);
   view.setUint32(1, typeCodes[type] + (isFlat ? 0 : zCodeOffset), true);

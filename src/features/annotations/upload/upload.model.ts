@@ -7,7 +7,7 @@ import { isDuplicateKey } from '../../../core/database/refused-writes.js';
 
 /** The data of the job that reads an upload of annotations. */
 export interface UploadTask {
-  /** Identifies the work, even after it is started again. 24 hexadecimal digits, or empty until the first job is made. */
+  /** Id of the ingestion: the work of reading this upload, which can take several jobs. 24 hexadecimal digits. Empty in the first job if the upload has no id. */
   ingestion: string;
   fileId: string;
   /** Id of the item to annotate. `null` if the reference does not name an item. */
@@ -115,12 +115,12 @@ export class AnnotationUploadModel {
     for await (const { task, identifiers } of iterateInSlices<WaitingDocument>(cursor)) yield { task, identifiers };
   }
 
-  async isWaiting(ingestion: string): Promise<boolean> {
-    return (await this.#waiting.exists({ _id: ingestion })) !== null;
+  async isWaiting(ingestionId: string): Promise<boolean> {
+    return (await this.#waiting.exists({ _id: ingestionId })) !== null;
   }
 
-  async removeWaiting(ingestion: string): Promise<void> {
-    await this.#waiting.deleteOne({ _id: ingestion });
+  async removeWaiting(ingestionId: string): Promise<void> {
+    await this.#waiting.deleteOne({ _id: ingestionId });
   }
 
   /** Removes identifiers that were stored before a time. @returns the number of removed identifiers. */

@@ -94,9 +94,10 @@ export class AnnotationUploads {
     const userId = caller?.id ?? null;
     const { identifier, itemId, uuid } = uploadReference;
     if (identifier.endsWith(annotationIdentifierEnd)) {
-      const ingestion = id === undefined ? '' : ingestionIdOf(id);
-      const task = { ingestion, fileId: file.id, itemId, uuid, userId, admin: caller?.admin === true, last: false };
-      await this.#startJob(task, id === undefined ? {} : { id: ingestion });
+      const ingestionId = id === undefined ? '' : ingestionIdOf(id);
+      const admin = caller?.admin === true;
+      const task = { ingestion: ingestionId, fileId: file.id, itemId, uuid, userId, admin, last: false };
+      await this.#startJob(task, id === undefined ? {} : { id: ingestionId });
     } else if (uuid !== null && userId !== null && file.itemId !== null) {
       const batch = { userId, uuid };
       await model.storeIdentifier(batch, identifier, file.itemId);
@@ -128,18 +129,18 @@ export class AnnotationUploads {
     }
   }
 
-  /** Starts waiting uploads whose identifiers all have items now. Looks only at one batch if `batch` is given. */
+  /** Starts each waiting upload whose identifiers all have items now. Looks only at one batch if `batch` is given. */
   async #startReadyUploads(batch?: Batch, caller?: Caller | null): Promise<void> {
     const { model } = this.options;
     for await (const { task, identifiers } of model.listWaiting({ ...(batch && { batch }) })) {
       if (!(await this.#canResolveAll(task, identifiers))) continue;
       // Since the upload, the uploader may have become a site administrator, or may have ceased to be one.
-      await this.#startWaiting({ ...task, ...(caller && { admin: caller.admin }) });
+      await this.#startWaitingUpload({ ...task, ...(caller && { admin: caller.admin }) });
     }
   }
 
   /** Starts a waiting upload, unless another process has started it. */
-  async #startWaiting(task: UploadTask): Promise<void> {
+  async #startWaitingUpload(task: UploadTask): Promise<void> {
     const { model, leases } = this.options;
     await leases.run(`annotation upload ${task.ingestion}`, { subject: task.fileId }, async () => {
       if (!(await model.isWaiting(task.ingestion))) return;
@@ -155,15 +156,15 @@ export class AnnotationUploads {
   }
 
   /**
-   * Starts waiting uploads that are ready but were not started, because a process died. Uploads that have waited too long get a last attempt.
-   * Must be called at regular intervals.
+   * Starts each waiting upload that is ready but was not started, because a process died. An upload that has waited too long gets a last
+   * attempt. Must be called at regular intervals.
    *
    * @returns the number of removed identifiers of old batches.
    */
   async sweep(): Promise<number> {
     const { model } = this.options;
     const before = new Date(Date.now() - maxWaitMs);
-    for await (const { task } of model.listWaiting({ before })) await this.#startWaiting({ ...task, last: true });
+    for await (const { task } of model.listWaiting({ before })) await this.#startWaitingUpload({ ...task, last: true });
     const removedCount = await model.removeIdentifiers(before);
     await this.#startReadyUploads();
     return removedCount;
@@ -171,7 +172,8 @@ export class AnnotationUploads {
 
   /** Reads the file of a task and creates its annotations. @throws an error whose message the client sees. */
   async ingest(queuedTask: UploadTask, context: IngestContext): Promise<void> {
-    // If the task has no `ingestion` yet, the id of the first job identifies the work, so that a repetition makes the same annotations.
+    // If the upload had no id, its ingestion gets the id of its first job. Later jobs for the upload get this id with the task, so that they
+    // make annotations with the same ids.
     const task = queuedTask.ingestion === '' ? { ...queuedTask, ingestion: context.jobId } : queuedTask;
     const { signal } = context;
     const request = { subject: task.fileId, signal };
@@ -269,8 +271,8 @@ export class AnnotationUploads {
 
   /** Stores the task until the other uploads of its batch have arrived. @returns false if the task cannot wait for other uploads. */
   async #storeIfItCanWait(task: UploadTask, { identifiers }: MissingUploadsError): Promise<boolean> {
-    const { userId, uuid, last } = task;
-    if (userId === null || uuid === null || last) return false;
+    const { userId, uuid, last: hasWaitedTooLong } = task;
+    if (userId === null || uuid === null || hasWaitedTooLong) return false;
     const batch = { userId, uuid };
     await this.options.model.storeWaiting(batch, { task, identifiers: [...identifiers] });
     announceStep('annotation-upload:parked');
@@ -307,16 +309,16 @@ export class AnnotationUploads {
   }
 }
 
-/** The {@link UploadTask.ingestion ingestion} of an upload: 24 hexadecimal digits. */
+/** The {@link UploadTask.ingestion id of the ingestion} of an upload: 24 hexadecimal digits. */
 function ingestionIdOf(uploadId: string): string {
   return isItemId(uploadId) ? uploadId : createHash('sha256').update(uploadId).digest('hex').slice(0, 24);
 }
 
 /**
- * Makes the id of the annotation at an index in a file. Higher indices have higher ids. The ids begin with the first 8 digits of the ingestion,
- * which are the time of the upload if its id is an ObjectId.
+ * Makes the id of the annotation at an index in a file. Higher indices have higher ids. The ids begin with the first 8 digits of the ingestion's
+ * id, which are the time of the upload if its id is an ObjectId.
  */
-function annotationIdAt(ingestion: string, index: number): string {
-  const hash = createHash('sha256').update(ingestion).digest('hex').slice(0, 10);
-  return ingestion.slice(0, 8) + hash + index.toString(16).padStart(6, '0');
+function annotationIdAt(ingestionId: string, index: number): string {
+  const hash = createHash('sha256').update(ingestionId).digest('hex').slice(0, 10);
+  return ingestionId.slice(0, 8) + hash + index.toString(16).padStart(6, '0');
 }

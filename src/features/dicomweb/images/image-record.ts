@@ -2,7 +2,7 @@ import { rendering } from '../../../tilesource/requests.js';
 import type { DicomFacts, ImageFacts } from './image-facts.js';
 import type { MappedAttribute } from '../../settings/dicom-attributes.js';
 
-/** The attributes that searches find by index. */
+/** The attributes by which a search finds records through an index of the database. */
 export const indexedKeys = [
   'PatientID',
   'PatientName',
@@ -16,7 +16,7 @@ export const indexedKeys = [
 /** One of {@link indexedKeys}. */
 export type IndexedKey = (typeof indexedKeys)[number];
 
-/** The tags of the keys in records. */
+/** The DICOM tag of each indexed attribute. */
 export const indexedTags: Readonly<Record<IndexedKey, string>> = {
   PatientID: '00100020',
   PatientName: '00100010',
@@ -30,7 +30,7 @@ export const indexedTags: Readonly<Record<IndexedKey, string>> = {
 /**
  * Names frames in caches. Like the names of other pictures, the name changes with the image, and begins with the id of its file.
  *
- * @param frames names the frames and their form within the image.
+ * @param frames identifies the frames of the image, and the form in which they are sent.
  */
 export function frameCacheName({ state }: Pick<ImageRecord, 'state'>, frames: string): string {
   return `${state}/dicom/${rendering.version}?${frames}`;
@@ -40,7 +40,7 @@ export function frameCacheName({ state }: Pick<ImageRecord, 'state'>, frames: st
 export interface ImageRecord {
   /** Id of the item. */
   id: string;
-  /** Names the image file, and the version of the code, from which the record was made. */
+  /** Identifies the state from which the record was made: the image file and its version, and the version of the code. */
   state: string;
   /** When the item was last changed, in milliseconds. */
   changed: number;
@@ -57,7 +57,7 @@ export interface ImageRecord {
   created: number;
   /** Attributes from metadata. */
   values: Partial<Record<MappedAttribute, string>>;
-  /** Keys for searches by index. */
+  /** Values of the indexed attributes, in the form in which searches compare them. */
   keys: Partial<Record<IndexedKey, string>>;
   facts: ImageFacts | null;
   dicom: DicomFacts | null;

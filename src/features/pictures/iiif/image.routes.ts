@@ -81,10 +81,18 @@ const picture = defineRoute({
     ...imagePath,
     region: required(text({ description: '`full`, `square`, `x,y,w,h` or `pct:x,y,w,h`.' })),
     size: required(
-      text({ description: '`max`, `w,`, `,h`, `w,h`, `!w,h` or `pct:n`; with `^` before it also larger than the region.' }),
+      text({
+        description:
+          '`max`, `w,`, `,h`, `w,h`, `!w,h` or `pct:n`. With `^` before it, the picture may be larger than the region.',
+      }),
     ),
-    rotation: required(text({ description: '0, 90, 180 or 270, with `!` before it to mirror.' })),
-    file: required(text({ description: '`<quality>.<format>`: default, color, gray or bitonal; jpg, png, webp, tif or gif.' })),
+    rotation: required(text({ description: '0, 90, 180 or 270. `!` before it mirrors the picture.' })),
+    file: required(
+      text({
+        description:
+          '`<quality>.<format>`. The quality is default, color, gray or bitonal; the format is jpg, png, webp, tif or gif.',
+      }),
+    ),
   },
   returns: { types: ['image/jpeg', 'image/png', 'image/webp', 'image/tiff', 'image/gif'] },
   headers: pictureHeaders,

@@ -60,7 +60,7 @@ const maxJoinedBytes = 2 ** 22;
  * Reads ranges of the file. Neighboring ranges are read together, because there may be a strip for every row, or for every pixel.
  */
 async function readRanges(reader: ChunkReader, ranges: readonly ByteRange[]): Promise<Uint8Array[]> {
-  const parts: Uint8Array[] = [];
+  const bytesByRange: Uint8Array[] = [];
   const indexesByOffset = ranges.map((_, index) => index).toSorted((a, b) => ranges[a]!.offset - ranges[b]!.offset);
   for (let from = 0; from < indexesByOffset.length;) {
     const { offset, length, name } = ranges[indexesByOffset[from]!]!;
@@ -76,10 +76,10 @@ async function readRanges(reader: ChunkReader, ranges: readonly ByteRange[]): Pr
     const bytes = await reader.file.readExactly(offset, end - offset, name, reader.signal);
     for (; from < to; from += 1) {
       const range = ranges[indexesByOffset[from]!]!;
-      parts[indexesByOffset[from]!] = bytes.subarray(range.offset - offset, range.offset - offset + range.length);
+      bytesByRange[indexesByOffset[from]!] = bytes.subarray(range.offset - offset, range.offset - offset + range.length);
     }
   }
-  return parts;
+  return bytesByRange;
 }
 
 /** The stored bytes of a chunk; `null` if it was never written. @throws TileSourceError if the chunk is outside the file. */
@@ -182,6 +182,7 @@ async function readPlainRows(reader: ChunkReader, layout: ImageLayout, region: S
   const rowBytes = Math.ceil((width * (planes > 1 ? 1 : layout.samplesPerPixel) * layout.bits) / 8);
   const { offsets, lengths } = await loadChunkTable(reader, layout);
   const end = Math.min(region.top + region.height, height);
+  /** The needed rows of each strip, and their bytes in each plane. */
   const parts: { top: number; rows: number; ranges: (ByteRange | null)[] }[] = [];
   for (let top = region.top; top < end; top += parts.at(-1)!.rows) {
     const strip = Math.floor(top / chunkHeight);
@@ -203,8 +204,9 @@ async function readPlainRows(reader: ChunkReader, layout: ImageLayout, region: S
     reader,
     presentParts.flatMap(({ ranges }) => ranges.filter((range) => range !== null)),
   );
-  // Consecutive complete strips are decoded together, unless their bits are reversed, because libtiff reverses bits strip by strip.
-  const canJoinStrips = layout.fillOrder !== 2;
+  // Consecutive complete parts are decoded together. If the bits of each byte are in reverse order, each part is decoded alone: libtiff,
+  // which reverses them, expects every part but the last to be a whole strip.
+  const canJoinParts = layout.fillOrder !== 2;
   for (let from = 0; from < presentParts.length;) {
     const { top } = presentParts[from]!;
     let rows = 0;
@@ -213,13 +215,13 @@ async function readPlainRows(reader: ChunkReader, layout: ImageLayout, region: S
       rows += presentParts[to]!.rows;
       to += 1;
     } while (
-      canJoinStrips &&
+      canJoinParts &&
       to < presentParts.length &&
       presentParts[to]!.top === top + rows &&
       hasAllRows(presentParts[to - 1]!, rowBytes)
     );
     const storedBytes = Array.from({ length: planes }, (_, plane) =>
-      Array.from({ length: to - from }, (_part, part) => bytes[(from + part) * planes + plane]!),
+      Array.from({ length: to - from }, (_part, index) => bytes[(from + index) * planes + plane]!),
     );
     copyChunk(await decodeChunks(layout, storedBytes, rows, reader), 0, top, target);
     from = to;

@@ -13,7 +13,7 @@ import type {
 
 /** Above this many pending bytes, records are inserted immediately. */
 const maxPendingBytes = 4 * 1024 * 1024;
-/** Number of packs to compress at the same time. The thread pool has four threads. */
+/** Number of packs to compress at the same time. By default, Node's thread pool has four threads, so four more packs wait for a thread. */
 const maxCompressing = 8;
 
 /**
@@ -76,10 +76,10 @@ export class PendingRecords implements RecordFinder, Pick<ElementRecords, 'inser
   }
 
   /**
-   * Inserts the pending records. If an insert is still running, it is awaited first. Records that changes add in the meantime stay in
-   * memory for the next insert.
+   * Inserts the pending records. If an insert is still running, it is awaited first. Records that are added during the insert stay in
+   * memory until the next insert.
    *
-   * @throws the error of the insert, when nothing of the insert is running anymore.
+   * @throws the error of the insert, but only after all its writes have ended.
    */
   flush(): Promise<void> {
     const flush = this.#lastFlush.then(() => this.#insert());

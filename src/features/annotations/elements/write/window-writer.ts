@@ -12,7 +12,7 @@ import type { ElementRecords, PartRecord, PackRecord, WindowRecord } from '../re
 
 /** Windows of at most this many packs have no id index. To find an id, all their packs are searched. */
 export const maxPacksWithoutIndex = 4;
-/** Number of packs to compress at the same time. The thread pool has four threads. */
+/** Number of packs to compress at the same time. By default, Node's thread pool has four threads, so four more packs wait for a thread. */
 const maxCompressing = 8;
 
 /** Writes an id index entry for each element of a pack to `entries`, starting at index `from`. */

@@ -12,9 +12,9 @@ import { maxFeatures, VectorTile } from './vector-tile.js';
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import type { AnnotationElement } from '../../../../annotation-format/schema/document.js';
 
-/** The elements to draw, as JSON texts. */
-export interface DrawnTexts {
-  /** The JSON texts of all elements, without separators. */
+/** The JSON texts of the elements to draw, joined to one text. */
+export interface JoinedElementTexts {
+  /** The texts of all elements, without separators. */
   text: Uint8Array;
   /** Offset in `text` at which each element ends. */
   ends: Uint32Array;
@@ -31,7 +31,7 @@ interface Drawing {
   groupColors: GroupColors;
   /** The level of densities whose cells are as large as the pixels of the view. */
   level: number;
-  elements: DrawnTexts;
+  elements: JoinedElementTexts;
   /** Densities that are drawn below the elements. */
   densities: { window: CellWindow; tiles: readonly DensityTile[]; gain: number } | null;
   /** Sums that are drawn instead of densities, if shapes are colored by their values or filtered. */
@@ -51,11 +51,11 @@ export type VectorDrawing = Drawing;
 function* drawnElements(drawing: Drawing): Generator<{ element: AnnotationElement; color: ShapeColor }, void, undefined> {
   const { level, groups } = drawing;
   const { text, ends, colors } = drawing.elements;
-  const texts = bufferOf(text);
+  const joinedTexts = bufferOf(text);
   for (let i = 0, start = 0; i < ends.length; i += 1) {
     const end = ends[i]!;
     // Stored elements have been checked, so the cast is safe.
-    const element = JSON.parse(texts.toString('utf8', start, end)) as AnnotationElement;
+    const element = JSON.parse(joinedTexts.toString('utf8', start, end)) as AnnotationElement;
     start = end;
     if (groups !== undefined && !groups.has(element.group ?? null)) continue;
     if (firstDensityLevel(drawnSize(element)) <= level) continue;

@@ -30,7 +30,7 @@ const arrowHead = { perLineWidth: 4, min: 12 };
 /** Maximum number of lines of a grid that are drawn along each side. */
 const maxGridLines = 1000;
 
-/** Whether an element is drawn by its outline. */
+/** Whether an element is drawn by its outline. This includes points, which are drawn as discs. */
 export function isOutlined(element: AnnotationElement): element is OutlinedElement {
   return !['heatmap', 'griddata', 'image', 'pixelmap'].includes(element.type);
 }

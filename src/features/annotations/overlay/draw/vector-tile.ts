@@ -11,7 +11,7 @@ import { isOutlined, paintOf, shapeOf, type ShapeColor } from './shape.js';
 /** Number of units along the width of a vector tile. */
 export const vectorExtent = 4096;
 
-/** How far shapes extend beyond the border of their tile, in units. Renderers clip at the border, so that no line appears along the border. */
+/** Shapes are cut this far outside the border of their tile, in units. Renderers show nothing outside the border, so the cuts are invisible. */
 const bufferUnits = 128;
 
 /** Vertices closer than this to the previous vertex are left out. In units: 4 units are a quarter of a pixel of a 256-pixel tile. */
@@ -46,7 +46,7 @@ export class VectorTile {
     this.#view = view;
   }
 
-  /** Adds an element if it overlaps the tile. Vector tiles contain only outlined elements and points. */
+  /** Adds an element if it overlaps the tile. Heat maps, grid data, images and pixelmaps are left out. */
   addElement(element: AnnotationElement, color: ShapeColor): void {
     if (!isOutlined(element)) return;
     const { fill, line, lineWidth } = paintOf(element, color);
@@ -110,7 +110,7 @@ export class VectorTile {
   #clipLines(lines: readonly (readonly Coordinate[])[]): Point[][] {
     return lines
       .flatMap((points) => clipPolyline(this.#simplify(points), clipBox))
-      .map((line) => toPoints(line))
+      .map((line) => toDistinctPoints(line))
       .filter((line) => line.length > 1);
   }
 
@@ -121,7 +121,7 @@ export class VectorTile {
   #clipRings(rings: readonly (readonly Coordinate[])[]): Point[][] {
     const clippedRings: Point[][] = [];
     for (const [i, ring] of rings.entries()) {
-      const points = toPoints(clipPolygon(this.#simplify(ring), clipBox));
+      const points = toDistinctPoints(clipPolygon(this.#simplify(ring), clipBox));
       const area = signedArea(points);
       if (points.length < 3 || area === 0) {
         // A polygon without its outer ring has no holes either.
@@ -144,7 +144,8 @@ export class VectorTile {
   }
 }
 
-function toPoints(positions: readonly Position[]): Point[] {
+/** Rounds positions. Leaves out points that repeat the previous point, and a last point that repeats the first. */
+function toDistinctPoints(positions: readonly Position[]): Point[] {
   const points: Point[] = [];
   for (const [x, y] of positions) {
     const [column, row] = [Math.round(x), Math.round(y)];

@@ -1,9 +1,10 @@
 import { tags, fieldTypes } from './tags.js';
 
-/** A tag of the TIFF that is built. Each value of the type RATIONAL is a numerator and a denominator. */
+/** A tag of the TIFF that is built. */
 export interface WrappedTag {
   tag: number;
   type: 1 | 3 | 4 | 5 | 7;
+  /** The values of the tag. For the type RATIONAL, numerators and denominators alternate. */
   values: ArrayLike<number>;
 }
 
