@@ -73,7 +73,7 @@ export const environmentVariables = [
   [
     'CHECKSUMS',
     'on',
-    'on or off: whether to read served files once in full, in the background. This notices changes anywhere in them, not only near their beginning and end.',
+    'on or off: whether to read each served file in full, in the background, and store a hash of it. Changes in the middle of a file are then noticed too.',
   ],
   ['BRAND', '', 'Product name in the API, one word. Clients made for Girder need `girder`.'],
   [
