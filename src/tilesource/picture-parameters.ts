@@ -119,7 +119,7 @@ export const pictureParameters = {
     default: false,
     description:
       'Show an image of several channels as a mixture of them, in the colors from the file or those usual for their names, and a stack at its middle plane. ' +
-      'Without effect on other images, and with a style or frame.',
+      'Without effect on other images. A `style` replaces the mixture, and a `frame` the plane.',
   },
   framesAcross: { kind: 'integer', description: 'Columns; about as many as rows by default.' },
   frameList: {

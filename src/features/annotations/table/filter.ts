@@ -130,9 +130,7 @@ function parseLimit(value: unknown, defaultLimit: number, name: string): number 
 function requireOnly(keys: readonly string[], allowedKeys: readonly string[]): void {
   const unknownKey = keys.find((key) => !allowedKeys.includes(key));
   if (unknownKey === undefined) return;
-  throw filterError(
-    `${JSON.stringify(unknownKey.slice(0, 200))} is not allowed here; allowed: ${allowedKeys.join(', ')}.`,
-  );
+  throw filterError(`${JSON.stringify(unknownKey.slice(0, 200))} is not allowed here; allowed: ${allowedKeys.join(', ')}.`);
 }
 
 /** The columns that a region needs if it is a box. */
