@@ -98,6 +98,24 @@ describe('vector tiles', () => {
     });
   });
 
+  it('keep the last segment of an open line that ends where it begins', () => {
+    const corners: [number, number, number][] = [
+      [1124, 2148, 0],
+      [1524, 2148, 0],
+      [1524, 2548, 0],
+      [1124, 2148, 0],
+    ];
+    const [line] = geometries([{ type: 'polyline', points: corners }]);
+    expect(line!.rings).toEqual([
+      [
+        [400, 400],
+        [2000, 400],
+        [2000, 2000],
+        [400, 400],
+      ],
+    ]);
+  });
+
   it('leave out elements outside the view, or without an outline', () => {
     const image = { type: 'image', serviceId: 'a'.repeat(24) } as AnnotationElement;
     expect(

@@ -121,7 +121,7 @@ export class VectorTile {
   #clipRings(rings: readonly (readonly Coordinate[])[]): Point[][] {
     const clippedRings: Point[][] = [];
     for (const [i, ring] of rings.entries()) {
-      const points = toDistinctPoints(clipPolygon(this.#simplify(ring), clipBox));
+      const points = withoutClosingPoint(toDistinctPoints(clipPolygon(this.#simplify(ring), clipBox)));
       const area = signedArea(points);
       if (points.length < 3 || area === 0) {
         // A polygon without its outer ring has no holes either.
@@ -144,7 +144,7 @@ export class VectorTile {
   }
 }
 
-/** Rounds positions. Leaves out points that repeat the previous point, and a last point that repeats the first. */
+/** Rounds positions, and leaves out points that repeat the previous point. */
 function toDistinctPoints(positions: readonly Position[]): Point[] {
   const points: Point[] = [];
   for (const [x, y] of positions) {
@@ -152,9 +152,14 @@ function toDistinctPoints(positions: readonly Position[]): Point[] {
     const lastPoint = points.at(-1);
     if (lastPoint === undefined || lastPoint.x !== column || lastPoint.y !== row) points.push(new Point(column, row));
   }
-  const [first, last] = [points[0], points.at(-1)];
-  if (points.length > 3 && first !== undefined && last !== undefined && first.x === last.x && first.y === last.y) points.pop();
   return points;
+}
+
+/** Leaves out the last point of a ring if it repeats the first point. */
+function withoutClosingPoint(ring: Point[]): Point[] {
+  const [first, last] = [ring[0], ring.at(-1)];
+  const isRepeated = ring.length > 3 && first !== undefined && last !== undefined && first.x === last.x && first.y === last.y;
+  return isRepeated ? ring.slice(0, -1) : ring;
 }
 
 /** Computes twice the area of a ring. The area is positive if the ring is clockwise on a screen, where y grows downwards. */
