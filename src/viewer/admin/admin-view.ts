@@ -29,7 +29,7 @@ export async function adminView(route: Route, { main, signal }: ViewContext): Pr
   const user = currentUser();
   if (user === null) throw new ApiError(401, adminTexts.administratorsFirst);
   if (!user.admin) throw new Error(adminTexts.administratorsOnly);
-  const buildSection = sections[route.id];
+  const buildSection = Object.hasOwn(sections, route.id) ? sections[route.id] : undefined;
   if (buildSection === undefined) throw new Error(adminTexts.noSection(route.id));
   const content = await buildSection({ signal, route });
   signal.throwIfAborted();

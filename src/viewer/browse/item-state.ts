@@ -13,7 +13,9 @@ const filterPrefix = 'reviewState:';
 /** The review state of an item in words; `null` if the item has no review state. */
 export function reviewStateText({ meta }: Pick<Item, 'meta'>): string | null {
   const state = meta?.reviewState;
-  return typeof state === 'string' ? (stateTexts.states[state] ?? state) : null;
+  if (typeof state !== 'string') return null;
+  const shownState = Object.hasOwn(stateTexts.states, state) ? stateTexts.states[state] : undefined;
+  return shownState ?? state;
 }
 
 async function sendState(resources: Record<string, string[]>, state: string) {

@@ -28,7 +28,8 @@ export function orderParameters(sort: string | null): OrderQuery | null {
   if (sort === null) return null;
   const isDescending = sort.startsWith('-');
   const field = isDescending ? sort.slice(1) : sort;
-  return namedOrders[sort] ?? { sort: JSON.stringify([[field, isDescending ? -1 : 1]]), sortdir: 1 };
+  const namedOrder = Object.hasOwn(namedOrders, sort) ? namedOrders[sort] : undefined;
+  return namedOrder ?? { sort: JSON.stringify([[field, isDescending ? -1 : 1]]), sortdir: 1 };
 }
 
 /** How a folder is configured to show its items. */
