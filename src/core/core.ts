@@ -1,7 +1,7 @@
 import { tmpdir } from 'node:os';
 import type { Connection } from 'mongoose';
 import type { Host, HostEvents, HostLogger, WorkerHost } from '../host.js';
-import { checkHost, claimModels } from './host/check-host.js';
+import { checkHost, claimModels, requireOpenConnection } from './host/check-host.js';
 import { Callers } from './host/callers.js';
 import { nonThrowingLogger } from './host/logger.js';
 import { ModelEvents, onItemsRemoved } from './host/host-events.js';
@@ -55,6 +55,7 @@ export async function openCore(
   const { isServing, collectionPrefix, queues } = options;
   checkHost(host, isServing);
   onClose(claimModels(host.models));
+  await requireOpenConnection(host.models);
   const ownCollections = new OwnCollections(host.models.item.db, collectionPrefix);
   await ownCollections.check();
   onClose(() => ownCollections.close());

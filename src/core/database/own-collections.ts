@@ -95,7 +95,6 @@ export class OwnCollections {
    * @throws LargeImageError `conflict`, whose message names the collection and the problem.
    */
   async check(): Promise<void> {
-    await this.connection.asPromise();
     const collections = await this.connection.db!.listCollections({}, { nameOnly: true }).toArray();
     const existingNames = new Set(collections.map(({ name }) => name));
     // All checks are awaited, even after one has failed, because the caller then closes the connection, which must be idle.

@@ -172,6 +172,20 @@ function checkAuth(auth: HostAuth): void {
   }
 }
 
+/**
+ * Waits for the connection of the models, if it is being opened.
+ *
+ * @throws InvalidHostError if nothing opens the connection, or it was closed.
+ */
+export async function requireOpenConnection({ item }: WorkerHost['models']): Promise<void> {
+  const { db } = await item.db.asPromise();
+  // `readyState` does not tell a closed connection from one whose server cannot be reached at the moment.
+  const answer = await db?.command({ ping: 1 }).catch((error: Error) => {
+    if (error.name !== 'MongoNotConnectedError') throw error;
+  });
+  if (answer === undefined) refuse('models', 'are on a connection that is not open', 'Call mongoose.connect first.');
+}
+
 const installedMark = Symbol.for('express-large-image.installed');
 
 /**

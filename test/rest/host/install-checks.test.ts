@@ -150,6 +150,30 @@ describe('install', () => {
     await refused({ models: { ...models, folder: ofOtherConnection } }, /^install: models are on several connections\./);
   });
 
+  it('refuses models whose connection is not open, and waits for one that is being opened', async () => {
+    const database = await startTestDatabase();
+    const mongoose = new Mongoose();
+    const model = (name: string) =>
+      mongoose.model(name, new mongoose.Schema({ name: String, folderId: 'ObjectId', itemId: 'ObjectId', size: Number }));
+    const unconnected = {
+      mongoose,
+      models: { item: model('Item'), file: model('File'), folder: model('Folder') },
+      fields: undefined,
+      app: express(),
+    };
+    const notOpen = /^install: models are on a connection that is not open\. Call mongoose\.connect first\.$/;
+    await refused(unconnected, notOpen);
+    await mongoose.connect(database.uri);
+    await mongoose.disconnect();
+    await refused(unconnected, notOpen);
+    const connecting = mongoose.connect(database.uri);
+    const installation = await install({ ...host, ...unconnected } as Host, { env: {} });
+    await installation.close();
+    await connecting;
+    await mongoose.disconnect();
+    await database.stop();
+  });
+
   it('refuses a second installation on the same models, or at the same path', async () => {
     const first = await install(host, { env: {} });
     try {
