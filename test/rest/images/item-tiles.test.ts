@@ -144,6 +144,17 @@ describe('tiles of an item', () => {
     expect(await admin.fails('GET', `/item/${item}/tiles/${path}`)).toMatchObject({ status, message });
   });
 
+  it.each([
+    'region?left=100000&regionWidth=10',
+    'region?left=10&regionWidth=0',
+    'region?exact=true&regionWidth=300&width=77',
+    'tile_frames?left=100000&regionWidth=10',
+    'images/nolabel',
+  ])('answer %s with an empty body', async (path) => {
+    const { status, bytes } = await admin.send('GET', `/item/${item}/tiles/${path}`);
+    expect([status, bytes.length]).toEqual([200, 0]);
+  });
+
   it('come with regions, thumbnails, pixels and Deep Zoom', async () => {
     const query = { left: 100, top: 100, regionWidth: 300, regionHeight: 200, width: 100, encoding: 'PNG' };
     const region = await admin.send('GET', `/item/${item}/tiles/region`, { query });
