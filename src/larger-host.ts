@@ -118,7 +118,7 @@ export {
   type RouteInput,
 } from './http/route.js';
 export { mountRoutes, type MountOptions, type RequestObserver } from './http/serving/mount.js';
-export { answerUnknownPaths } from './http/serving/unknown-paths.js';
+export { answerUnknownPaths, hideLinkTokens } from './http/serving/unknown-paths.js';
 export { hasScope } from './http/authentication.js';
 export type { TokenLocations, VerifyToken } from './http/serving/request-tokens.js';
 export { formatDate, toWire } from './core/wire.js';

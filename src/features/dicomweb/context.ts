@@ -87,11 +87,11 @@ export async function loadInstances(
   return context.locator.findAt(request.params, await resolveVisibility(request, context));
 }
 
-/** Adds a copy of each reading route, for use with a link. The path of the copy contains the token, because many clients lose headers and queries. */
+/** Adds a copy of each route, for use with a link. The path of the copy contains the token, because many clients lose headers and queries. */
 export function withLinkRoutes(routes: readonly RouteDefinition<DicomContext>[]): RouteDefinition<DicomContext>[] {
   const token = required(text({ description: 'Token of a link.' }));
   const linkRoutes = routes
-    .filter(({ method, path }) => method === 'get' && path.startsWith('/dicomweb/'))
+    .filter(({ path }) => path.startsWith('/dicomweb/'))
     // The token of a link has no scopes.
     .map(({ scope: _scope, ...route }): RouteDefinition<DicomContext> => ({
       ...route,

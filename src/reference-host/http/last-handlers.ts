@@ -1,6 +1,6 @@
 import type { NextFunction, Request, Response } from 'express';
 import type { HostLogger } from '../../index.js';
-import { respondWithError } from '../../larger-host.js';
+import { hideLinkTokens, respondWithError } from '../../larger-host.js';
 import { escapeHtml } from './escape-html.js';
 
 /** Answers with status 404 and a page. It is mounted last, for paths outside the API and the viewer. */
@@ -10,13 +10,8 @@ export function answerPageNotFound(request: Request, response: Response): void {
     .set('Content-Security-Policy', "default-src 'none'; frame-ancestors 'none'")
     .type('html')
     .send(
-      `<!doctype html>\n<html lang="en"><title>Not found</title><p>There is no page at ${escapeHtml(request.path)}.</p></html>\n`,
+      `<!doctype html>\n<html lang="en"><title>Not found</title><p>There is no page at ${escapeHtml(hideLinkTokens(request.path))}.</p></html>\n`,
     );
-}
-
-/** The path for logs, which must not contain the token of a link. */
-function hideToken(path: string): string {
-  return path.replace(/\/t\/[^/]+/g, '/t/***');
 }
 
 /**
@@ -25,6 +20,6 @@ function hideToken(path: string): string {
  */
 export function createErrorHandler(logger: HostLogger) {
   return (error: unknown, request: Request, response: Response, next: NextFunction): void => {
-    respondWithError(response, error, { anonymous: true, logger, route: hideToken(request.path) }).catch(next);
+    respondWithError(response, error, { anonymous: true, logger, route: hideLinkTokens(request.path) }).catch(next);
   };
 }

@@ -288,6 +288,13 @@ describe('DICOMweb', () => {
     expect(studies.map((row) => firstValue(row, '0020000D'))).toEqual([study]);
     expect(String(firstValue(studies[0], '00081190'))).toContain(`/dicomweb${linked}/studies/${study}`);
     expect((await get(`${linked}${instance(0)}/frames/1`, started.anonymous)).status).toBe(200);
+    for (const path of [`/dicomweb${linked}/studies`, `/dicomweb${linked}/studies/${study}`]) {
+      expect(await started.anonymous.fails('POST', path)).toMatchObject({ status: 501 });
+    }
+    expect(await started.anonymous.fails('POST', `/dicomweb${linked}/series`)).toMatchObject({
+      message: 'No matching route for "POST t/***/series"',
+    });
+    expect(await (await fetch(`${started.url}/dicomweb${linked}/studies`)).text()).not.toContain(token);
     const { studyInstanceUID } = await admin.ok('GET', `/item/${other}/dicomweb`);
     expect((await get(`${linked}/studies/${String(studyInstanceUID)}/metadata`, started.anonymous)).status).toBe(404);
     await admin.ok('DELETE', `/link/${String(_id)}`);
