@@ -218,7 +218,7 @@ export class AnnotationUploads {
       if (skippedCount > 0) log(`Skipped ${skippedCount} ${skippedCount === 1 ? 'feature' : 'features'} without a shape\n`);
       setResults({ count: created.length, annotations: created.slice(0, maxListed).map(({ id }) => id) });
     } catch (error) {
-      if (!(error instanceof MissingUploadsError) || !(await this.#storeIfItCanWait(task, error))) throw error;
+      if (!(error instanceof MissingUploadsError) || !(await this.#storeIfItCanWait(task, error))) throw aboutFile(error);
       log(`Waiting for other uploads. ${error.message}\n`);
       setResults({ waitingFor: error.identifiers.slice(0, maxListed) });
       return;
@@ -307,6 +307,13 @@ export class AnnotationUploads {
       logger.warn({ err, fileId, type }, 'Annotation:NotificationFailed');
     }
   }
+}
+
+/** The error with a message about a file, if the message is about a request body. */
+function aboutFile(error: unknown): unknown {
+  if (!(error instanceof LargeImageError) || !error.message.includes('request body')) return error;
+  const { code, message, details } = error;
+  return new LargeImageError(code, message.replace('request body', 'file'), { cause: error, details });
 }
 
 /** The {@link UploadTask.ingestion id of the ingestion} of an upload: 24 hexadecimal digits. */

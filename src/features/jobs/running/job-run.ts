@@ -1,4 +1,5 @@
 import { sharedAbortController } from '../../../core/concurrency/abort.js';
+import { errorReplies, LargeImageError } from '../../../errors.js';
 import type { HostLogger } from '../../../host.js';
 import { isDatabaseOutage, isTemporary } from '../../../core/database/outage.js';
 import { logEntryBytes, maxLogBytes, mayRetry, type JobChanges, type JobProgress, type JobRecord } from '../job-record.js';
@@ -91,7 +92,7 @@ export class JobRun {
 
   /** Runs the work to its end and records the result. Never rejects. */
   async run(): Promise<void> {
-    const { definition, job, jobs, logger } = this.options;
+    const { definition, job, jobs } = this.options;
     this.#endController.signal.addEventListener(
       'abort',
       jobs.onUpdate((event) => this.#onJobEvent(event)),
@@ -103,11 +104,20 @@ export class JobRun {
       await definition.run(this.#makeContext(), data);
     } catch (error) {
       failure = { error };
-      if (this.#stopReason === null) logger?.error({ err: error, jobId: job.id, task: definition.name }, 'Job:Failed');
+      if (this.#stopReason === null) this.#logFailure(error);
     }
     await this.#writeEndOnce(failure);
     this.#endController.abort();
     await watchPromise;
+  }
+
+  #logFailure(error: unknown): void {
+    const { definition, job, logger } = this.options;
+    const fields = { jobId: job.id, task: definition.name };
+    // Mistakes of callers are reported in the log of the job.
+    const isRefusal = error instanceof LargeImageError && errorReplies[error.code].status < 500;
+    if (isRefusal) logger?.info({ ...fields, reason: error.message }, 'Job:Refused');
+    else logger?.error({ ...fields, err: error }, 'Job:Failed');
   }
 
   /** Writes the record as if the work had ended now, for work that does not stop in time. */

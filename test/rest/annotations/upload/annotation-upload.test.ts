@@ -2,6 +2,7 @@ import { mongo } from 'mongoose';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import sharp from 'sharp';
 import { elementsOf, point, startAnnotated, type Annotated } from '../../../support/hosts/annotated.js';
+import type { HostLogger } from '../../../../src/host.js';
 import type { Client } from '../../../support/hosts/reference-host.js';
 import { until } from '../../../support/run/until.js';
 
@@ -12,11 +13,14 @@ const unendedStatuses = [0, 1, 2];
 
 describe('the job that reads uploaded annotations', () => {
   let at: Annotated;
+  const events: Json[] = [];
   const env = { LARGE_IMAGE_MAX_ANNOTATION_INPUT_FILE_LENGTH: String(maxBytes) };
 
   beforeAll(async () => {
     // Many are uploaded at once, so the limit of uploads is off.
-    at = await startAnnotated({ install: { env }, settings: { 'core.user_maximum_uploads': 0 } });
+    const log = (fields: Json, event: string) => void events.push({ ...fields, event });
+    const logger = { debug() {}, info: log, warn: log, error: log } as HostLogger;
+    at = await startAnnotated({ install: { env }, settings: { 'core.user_maximum_uploads': 0 }, logger });
   });
   afterAll(() => at?.close());
 
@@ -173,7 +177,8 @@ describe('the job that reads uploaded annotations', () => {
     ],
     ['an overlay of an unknown item', { elements: [{ type: 'image', girderId: 'myImage' }] }, '"myImage"'],
     ['an overlay of an item that is gone', { elements: [{ type: 'image', girderId: 'f'.repeat(24) }] }, 'ffff'],
-    ['no text', Buffer.from([0xff, 0xfe, 0x00, 0x7b]), ''],
+    ['no text', Buffer.from([0xff, 0xfe, 0x00, 0x7b]), 'The file must be UTF-8 text.'],
+    ['a repeated key', '{"elements": [], "elements": []}', 'is repeated in one object of the file.'],
     ['too many bytes', `{"name": "${'x'.repeat(maxBytes)}"}`, String(maxBytes)],
     ['an open brace', '{', ''],
   ];
@@ -196,6 +201,9 @@ describe('the job that reads uploaded annotations', () => {
       ]);
       expect(await annotationsOf(item), name).toEqual([]);
       expect(await exists(file), name).toBe(true);
+      const logged = events.filter(({ jobId }) => jobId === job._id);
+      expect(logged, name).toMatchObject([{ event: 'Job:Refused', reason: expect.stringContaining(text) as string }]);
+      expect(logged[0], name).not.toHaveProperty('err');
     });
     await Promise.all(sent);
   });

@@ -226,7 +226,7 @@ const maxEntries = 100_000;
 /** Assigns the stored lists to the objects that contained them. The scanner has replaced each list by `[index of the list]`. */
 function assignLists(value: unknown, lists: readonly ReceivedList[]): ReceivedBody {
   if (Array.isArray(value) && value.length > maxEntries) {
-    throw new BadParameterError(`The body is a list of more than ${maxEntries} entries: ${value.length}.`);
+    throw new BadParameterError(`The request body is a list of more than ${maxEntries} entries: ${value.length}.`);
   }
   const elements = new Map<object, StoredElements>();
   const readers = new Map<object, GeoJsonReader>();
