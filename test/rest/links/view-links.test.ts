@@ -58,24 +58,25 @@ describe('a link to the page of an image', () => {
 
   it('opens no other item, annotation or route, even if an administrator created it', async () => {
     const { holder } = await make();
-    const refused = async (method: string, path: string, query: Record<string, string> = {}) => {
+    const refused = async (expected: number, method: string, path: string, query: Record<string, string> = {}) => {
       const { status } = await holder.send(method, path, { query });
-      expect([401, 403], `${method} ${path}: ${status}`).toContain(status);
+      expect(status, `${method} ${path}`).toBe(expected);
     };
-    await refused('GET', `/item/${other}/tiles`);
-    await refused('GET', `/item/${other}/tiles/zxy/0/0/0`);
-    await refused('GET', `/annotation/${otherAnnotation}`);
-    await refused('GET', `/annotation/${otherAnnotation}/tiles`);
-    await refused('GET', '/annotation', { itemId: other });
-    await refused('GET', '/annotation/events', { itemId: other });
-    await refused('GET', `/item/${item}`);
-    await refused('GET', `/folder/${folder}`);
-    await refused('GET', `/item/${item}/download`);
+    await refused(403, 'GET', `/item/${other}/tiles`);
+    await refused(403, 'GET', `/item/${other}/tiles/zxy/0/0/0`);
+    await refused(403, 'GET', `/annotation/${otherAnnotation}`);
+    await refused(403, 'GET', `/annotation/${otherAnnotation}/tiles`);
+    await refused(403, 'GET', '/annotation', { itemId: other });
+    await refused(403, 'GET', '/annotation/events', { itemId: other });
+    await refused(401, 'GET', `/item/${item}`);
+    await refused(401, 'GET', `/item/${item}/comment`);
+    await refused(401, 'GET', `/folder/${folder}`);
+    await refused(401, 'GET', `/item/${item}/download`);
     expect(await holder.fails('GET', `/annotation/item/${item}`)).toMatchObject({ status: 401, message: opensOnePage });
     expect(await holder.fails('GET', '/large_image/cache')).toMatchObject({ status: 401, message: opensOnePage });
-    await refused('DELETE', `/annotation/${annotation}`);
-    await refused('POST', `/item/${item}/link`);
-    await refused('GET', `/item/${item}/tiles/histogram`, { cache: 'schedule' });
+    await refused(401, 'DELETE', `/annotation/${annotation}`);
+    await refused(401, 'POST', `/item/${item}/link`);
+    await refused(401, 'GET', `/item/${item}/tiles/histogram`, { cache: 'schedule' });
     // Without an item, the list has only the annotations of the image.
     expect(await holder.ok('GET', '/annotation')).toMatchObject([{ _id: annotation }]);
   });
