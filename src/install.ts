@@ -1,3 +1,4 @@
+import { checkOptions } from './check-options.js';
 import { openCore, startSweeper } from './core/core.js';
 import { nonThrowingLogger } from './core/host/logger.js';
 import { annotationsFeature } from './features/annotations/feature.js';
@@ -48,6 +49,7 @@ export async function openInstallation(
   options: InstallOptions,
   app: Host['app'] | null,
 ): Promise<Installation & { runner: JobRunner }> {
+  checkOptions(options);
   const features = new Features(nonThrowingLogger(host.logger));
   try {
     return await openFeatures(features, host, options, app);

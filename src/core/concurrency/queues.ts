@@ -40,6 +40,9 @@ const defaultQueues = {
 /** Names of the queues. */
 export type QueueName = keyof typeof defaultQueues;
 
+/** All names of queues. */
+export const queueNames: readonly string[] = Object.keys(defaultQueues);
+
 /** The queues of an installation. */
 export type Queues = Readonly<Record<QueueName, WorkQueue>>;
 

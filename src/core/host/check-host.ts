@@ -3,20 +3,21 @@ import type { Host, HostAuth, HostFields, WorkerHost } from '../../host.js';
 import { defaultFields } from './host-records.js';
 
 /**
- * Thrown by `install` and `startWorker` for a host that they cannot work with. The message says which member is wrong, and how to
- * fix it.
+ * Thrown by `install` and `startWorker` for a host or options that they cannot work with. The message says which member is wrong,
+ * and how to fix it.
  */
 export class InvalidHostError extends TypeError {
   override readonly name = 'InvalidHostError';
 }
 
-function refuse(member: string, problem: string, remedy: string): never {
+/** @throws InvalidHostError */
+export function refuse(member: string, problem: string, remedy: string): never {
   throw new InvalidHostError(`install: ${member} ${problem}. ${remedy}`);
 }
 
 type Members = Readonly<Record<string, unknown>>;
 
-function isObject(value: unknown): value is Members {
+export function isObject(value: unknown): value is Members {
   return (typeof value === 'object' && value !== null) || typeof value === 'function';
 }
 

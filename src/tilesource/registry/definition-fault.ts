@@ -5,7 +5,7 @@ const knownPriorities: ReadonlySet<unknown> = new Set(Object.values(priorities))
 /** The problem with the definition of a tile source, as a sentence for its author; `null` if the definition is correct. */
 export function definitionFault(source: unknown): string | null {
   if (typeof source !== 'object' || source === null) return `A tile source must be an object, not ${String(source)}.`;
-  const { name, version, open, ignoredNames, readsFolder, mayHold, ...tables } = source as Record<string, unknown>;
+  const { name, version, open, ignoredNames, readsFolder, mayHold } = source as Record<string, unknown>;
   if (typeof name !== 'string' || !/^[A-Za-z][\w-]*$/.test(name)) {
     return `The name of a tile source must be a letter, followed by letters, digits, "-" and "_"; this one is ${JSON.stringify(name)}.`;
   }
@@ -18,7 +18,7 @@ export function definitionFault(source: unknown): string | null {
     return `${subject}: readsFolder must be 'files' or 'images', not ${JSON.stringify(readsFolder)}.`;
   if (mayHold !== undefined && typeof mayHold !== 'function') return `${subject}: mayHold must be a function.`;
   for (const table of ['extensions', 'mimeTypes', 'fileNames'] as const) {
-    const fault = tableFault(tables[table], table);
+    const fault = tableFault((source as Record<string, unknown>)[table], table);
     if (fault !== null) return `${subject}: ${fault}`;
   }
   return null;

@@ -4,7 +4,7 @@ import express from 'express';
 import { Mongoose } from 'mongoose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { closeSpecimenServer, openSpecimenServer, specimenHost, type SpecimenServer } from '../../../examples/host-adapter.js';
-import { install, InvalidHostError, startWorker, type Host } from '../../../src/index.js';
+import { install, InvalidHostError, startWorker, type Host, type InstallOptions } from '../../../src/index.js';
 import { startTestDatabase } from '../../support/hosts/database.js';
 import { listen } from '../../support/hosts/listening.js';
 import { until } from '../../support/run/until.js';
@@ -148,6 +148,47 @@ describe('install', () => {
     await refused({ models: { ...models, item: named } }, /^install: models\.item has _ids of type String\./);
     const ofOtherConnection = server.mongoose.createConnection().model('Elsewhere', new Schema({ title: String }));
     await refused({ models: { ...models, folder: ofOtherConnection } }, /^install: models are on several connections\./);
+  });
+
+  const raw = { name: 'raw', extensions: { default: 12, raw8: 1 }, mimeTypes: { default: 12 }, open() {} };
+  it.each<[string, unknown, string]>([
+    ['a source instead of a list', { tileSources: raw }, "the option tileSources is { name: 'raw', "],
+    ['a source that does not open', { tileSources: [{ ...raw, open: undefined }] }, 'The tile source raw has no function open('],
+    ['a source without types', { tileSources: [{ ...raw, mimeTypes: undefined }] }, 'The tile source raw: mimeTypes is missing'],
+    ['types without a default', { tileSources: [{ ...raw, mimeTypes: {} }] }, 'The tile source raw: mimeTypes lacks "default"'],
+    [
+      'an extension with a dot',
+      { tileSources: [{ ...raw, extensions: { default: 12, '.RAW8': 1 } }] },
+      'The tile source raw: extensions has ".RAW8"; extensions must be in lower case, without a dot.',
+    ],
+    [
+      'two sources with one name',
+      { tileSources: [raw, { ...raw }] },
+      'the option tileSources has two sources with the name raw. Remove or rename one of them.',
+    ],
+    ['no processes', { processes: 0 }, 'the option processes is 0. Give a whole number of at least 1.'],
+    ['a mistyped option', { tileSource: [raw] }, 'the option tileSource is unknown. Known are tileSources, cacheBackend, '],
+    [
+      'an unknown cache',
+      { cacheBackend: 'memcached' },
+      "the option cacheBackend is 'memcached'. Give 'memory', 'redis' or 'none'.",
+    ],
+    ['a negative number', { maxOpenSources: -1 }, 'the option maxOpenSources is -1. Give a whole number of at least 0.'],
+    ['a fraction', { tileCacheBytes: 1.5 }, 'the option tileCacheBytes is 1.5. Give a whole number of at least 0.'],
+    ['no number', { annotationCleanupMs: NaN }, 'the option annotationCleanupMs is NaN. Give a number of at least 0.'],
+    ['an unknown queue', { queues: { picture: { running: 1, waiting: 1 } } }, 'the option queues is { picture: { running: 1, '],
+    [
+      'a queue that runs nothing',
+      { queues: { tiles: { running: 0, waiting: 1 } } },
+      'the option queues is { tiles: { running: 0, ',
+    ],
+    ['no options', null, 'the second argument is not an object. Give options, or nothing.'],
+  ])('refuses %s among the options', async (_name, options, text) => {
+    for (const begin of [install, startWorker]) {
+      const failure = await begin(host, options as InstallOptions).catch((error: unknown) => error);
+      expect(failure).toBeInstanceOf(InvalidHostError);
+      expect((failure as Error).message).toContain(`install: ${text}`);
+    }
   });
 
   it('refuses models whose connection is not open, and waits for one that is being opened', async () => {
