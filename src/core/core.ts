@@ -1,6 +1,7 @@
 import { tmpdir } from 'node:os';
 import type { Connection } from 'mongoose';
-import type { Host, HostEvents, HostLogger, WorkerHost } from '../host.js';
+import type { Host, HostAccess, HostEvents, HostLogger, WorkerHost } from '../host.js';
+import { checkedAccess } from './host/checked-access.js';
 import { checkHost, claimModels, requireOpenConnection } from './host/check-host.js';
 import { Callers } from './host/callers.js';
 import { nonThrowingLogger } from './host/logger.js';
@@ -17,7 +18,9 @@ import type { OnClose } from './undo.js';
 
 /** The host as the plugin sees it, and the services that all features share. */
 export interface Core {
-  host: WorkerHost;
+  host: Omit<WorkerHost, 'access'>;
+  /** The host's permissions, of which invalid ones grant nothing. */
+  access: HostAccess;
   logger: HostLogger;
   /** Name of the product in the API. */
   brand: string;
@@ -75,6 +78,7 @@ export async function openCore(
   onClose(events.on('token.revoked', ({ token }) => callers.forget(token)));
   return {
     host,
+    access: checkedAccess(host.access, logger),
     logger,
     brand: host.brand ?? 'service',
     connection: records.connection,

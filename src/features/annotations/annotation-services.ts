@@ -2,7 +2,7 @@ import type { ElementStore } from './elements/element-store.js';
 import type { OwnCollections } from '../../core/database/own-collections.js';
 import type { Queues } from '../../core/concurrency/queues.js';
 import type { WorkQueue } from '../../core/concurrency/work-queue.js';
-import type { Host } from '../../host.js';
+import type { Core } from '../../core/core.js';
 import { AnnotationPermissions } from './access/permissions.js';
 import { AnnotationBodies } from './documents/body.js';
 import { AnnotationCleanup } from './history/cleanup.js';
@@ -40,7 +40,7 @@ export interface AnnotationServices {
 
 /** Makes the services for annotations. */
 export function createAnnotationServices(
-  host: Pick<Host, 'access' | 'directory' | 'notify'>,
+  { access, host }: Pick<Core, 'access' | 'host'>,
   {
     items,
     overlayImages,
@@ -62,7 +62,7 @@ export function createAnnotationServices(
   },
 ): AnnotationServices {
   const { store, records } = sharedDependencies;
-  const { access, directory } = host;
+  const { directory } = host;
   const permissions = new AnnotationPermissions({ access, directory, items, records });
   const bodies = new AnnotationBodies(store, brand);
   const changeQueue = queues.edits;

@@ -43,8 +43,8 @@ const defaultCleanupMs = 60 * 60_000;
 /** Annotations of items, with their elements, versions and permissions. */
 export const annotationsFeature: Feature<AnnotationNeeds, AnnotationOffers> = {
   async open({ core, options, fileSettings, settings, items, images, jobs }, onClose) {
-    const { host, ownCollections, records, events, logger, brand, queues, temporaryDirectory } = core;
-    const overlayImages = new OverlayImages({ records, images, access: host.access });
+    const { ownCollections, records, events, logger, brand, queues, temporaryDirectory } = core;
+    const overlayImages = new OverlayImages({ records, images, access: core.access });
     const store = new PackedElementStore({
       records: new MongoElementRecords(ownCollections),
       brand,
@@ -55,7 +55,7 @@ export const annotationsFeature: Feature<AnnotationNeeds, AnnotationOffers> = {
     onClose(() => model.close());
     await Promise.all([store.createIndexes(), model.createIndexes()]);
     const followers = new ElementFollowers();
-    const annotations = createAnnotationServices(host, {
+    const annotations = createAnnotationServices(core, {
       model,
       store,
       followers,
@@ -86,7 +86,7 @@ export const annotationsFeature: Feature<AnnotationNeeds, AnnotationOffers> = {
     });
     onClose(() => housekeeping.close());
     followHost(events, { annotations, model, records }, onClose);
-    const metadataSearch = new AnnotationMetadataSearch(annotations, records, host.access);
+    const metadataSearch = new AnnotationMetadataSearch(annotations, records, core.access);
     return {
       offers: { annotations, metadataSearch, model, followers },
       routes: bindRoutes(annotationRoutes, { annotations, items, records, streamsEnd: jobs.closing }),

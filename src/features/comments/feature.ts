@@ -19,10 +19,10 @@ interface CommentNeeds extends Pick<AnnotationOffers, 'annotations'> {
 
 /** Comments about items, at places and shapes, with an inbox for each user. */
 export const commentsFeature: Feature<CommentNeeds, null> = {
-  async open({ core: { host, ownCollections, events, records, hiddenItems }, items, annotations }, onClose) {
+  async open({ core: { host, access, ownCollections, events, records, hiddenItems }, items, annotations }, onClose) {
     const model = new CommentModel(ownCollections);
     await model.createIndexes();
-    const { directory, access } = host;
+    const { directory } = host;
     const comments = new Comments({ model, items, records, hidden: hiddenItems, annotations, directory });
     const views = new CommentViews({ model, annotations, directory });
     const inbox = new Inbox({ model, views, records, access });

@@ -26,8 +26,8 @@ interface CreationNeeds extends Pick<ImageOffers, 'images' | 'imageMarking'> {
 /** Turns items into large images, one by one or a whole folder at once. Files that no source reads are converted. */
 export const creationFeature: Feature<CreationNeeds, null> = {
   async open({ core, items, images, imageMarking, jobs, runner }, onClose) {
-    const { host, records, callers, logger, temporaryDirectory } = core;
-    const { files, access, notify } = host;
+    const { host, access, records, callers, logger, temporaryDirectory } = core;
+    const { files, notify } = host;
     const conversionMarks = new ConversionMarks(records.parts);
     await conversionMarks.createIndexes();
     const conversionItems = new ConversionItems({ records, conversionMarks, files, host, jobs });

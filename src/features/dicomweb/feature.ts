@@ -32,7 +32,7 @@ interface DicomNeeds {
 export const dicomWebFeature: Feature<DicomNeeds, null> = {
   async open({ core, settings, images, annotations, links }, onClose) {
     links.addKind('dicomweb');
-    const { ownCollections, records, host, queues, temporaryDirectory } = core;
+    const { ownCollections, records, queues, temporaryDirectory } = core;
     const model = new ImageRecordModel(ownCollections);
     await model.createIndexes();
     const index = new ImageIndex({ core, images, settings, model });
@@ -48,7 +48,7 @@ export const dicomWebFeature: Feature<DicomNeeds, null> = {
       queues,
       index,
       locator: new ImageLocator({ images, index, model, annotations }),
-      search: new ImageSearch({ records, access: host.access, images, index, model, annotations, queue: queues.searches }),
+      search: new ImageSearch({ records, access: core.access, images, index, model, annotations, queue: queues.searches }),
       slides,
       files,
       annotations: annotationInstances,

@@ -10,8 +10,8 @@ import { MetadataSearch } from './metadata-search.js';
 
 /** Finds items of the host that a caller can see: by id, in lists, and by searching their metadata. */
 export const itemsFeature: Feature<{ core: Core }, { items: Items; itemLists: ItemLists; metadataSearch: MetadataSearch }> = {
-  open({ core: { host, records, events, queues } }, onClose) {
-    const items = new Items(records, host.access);
+  open({ core: { host, access, records, events, queues } }, onClose) {
+    const items = new Items(records, access);
     onClose(events.on('item.saved', ({ item }) => items.forget(idText(item._id))));
     for (const name of ['item.hidden', 'item.shown'] as const) {
       onClose(events.on(name, ({ items: affectedItems }) => affectedItems.forEach(({ _id }) => items.forget(idText(_id)))));
@@ -23,8 +23,8 @@ export const itemsFeature: Feature<{ core: Core }, { items: Items; itemLists: It
     return {
       offers: {
         items,
-        itemLists: new ItemLists(queries, items, host.access, queues.searches),
-        metadataSearch: new MetadataSearch(queries, host.access, queues.searches),
+        itemLists: new ItemLists(queries, items, access, queues.searches),
+        metadataSearch: new MetadataSearch(queries, access, queues.searches),
       },
       routes: bindRoutes(internalMetadataRoutes, { items, records, host }),
     };

@@ -9,11 +9,11 @@ import { JobRunner } from './running/runner.js';
 
 /** Job records with status, progress, log and live events, and their runner on the host's Agenda. */
 export const jobsFeature: Feature<{ core: Core }, { jobs: JobStore; runner: JobRunner }> = {
-  async open({ core: { host, ownCollections, records, logger } }, onClose) {
+  async open({ core: { host, access, ownCollections, records, logger } }, onClose) {
     const model = new JobModel(ownCollections);
     await model.createIndexes();
     const filterReadableItems = async (ids: readonly string[], caller: Caller | null) =>
-      new Set(await records.filterExistingItems(ids, await host.access.filter(caller, 'item', 0)));
+      new Set(await records.filterExistingItems(ids, await access.filter(caller, 'item', 0)));
     const jobs = new JobStore({ model, filterReadableItems, logger, ...(host.notify && { notify: host.notify }) });
     onClose(() => jobs.close());
     const runner = new JobRunner({ agenda: host.agenda, jobs, logger });

@@ -27,8 +27,8 @@ interface PictureNeeds {
 
 /** Serves tiles, regions, pixels, combined frames, associated images, histograms, Deep Zoom and IIIF. */
 export const picturesFeature: Feature<PictureNeeds, null> = {
-  open({ core: { host, records, queues }, ...needs }) {
-    const context: PictureContext = { ...needs, records, queues, files: host.files, access: host.access };
+  open({ core: { host, access, records, queues }, ...needs }) {
+    const context: PictureContext = { ...needs, records, queues, files: host.files, access };
     const routes = [
       ...tileRoutes,
       ...pictureRoutes,

@@ -21,11 +21,11 @@ interface ZarrNeeds extends Pick<AnnotationOffers, 'annotations'> {
 
 /** Serves images of any format as OME-Zarr, and annotations as their labels. */
 export const zarrFeature: Feature<ZarrNeeds, null> = {
-  open({ core: { records, host, queues }, images, items, links, annotations, overlay }) {
+  open({ core: { records, access, queues }, images, items, links, annotations, overlay }) {
     links.addKind('zarr');
     const labels = new ZarrLabels({ annotations, overlay, images, queues });
     const zarrImages = new ZarrImages({ images, queues, labels });
-    const zarrFolders = new ZarrFolders({ records, access: host.access, images, queues, zarrImages });
+    const zarrFolders = new ZarrFolders({ records, access, images, queues, zarrImages });
     return { offers: null, routes: bindRoutes(zarrRoutes, { images, items, links, zarrImages, zarrFolders }) };
   },
 };

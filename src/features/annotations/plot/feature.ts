@@ -10,10 +10,10 @@ import { annotationPlotRoutes } from './plot.routes.js';
 
 /** Offers data of items, annotations and elements as columns for plots. */
 export const plotFeature: Feature<{ core: Core; items: Items; annotations: AnnotationServices }, null> = {
-  open({ core: { host, records }, items, annotations }, onClose) {
+  open({ core: { host, access, records }, items, annotations }, onClose) {
     const dataFiles = new DataFiles(host.files);
     onClose(() => dataFiles.close());
-    const plotData = new PlotData({ records, access: host.access, annotations, dataFiles });
+    const plotData = new PlotData({ records, access, annotations, dataFiles });
     return { offers: null, routes: bindRoutes(annotationPlotRoutes, { items, plotData, latest: new LatestOnly() }) };
   },
 };
