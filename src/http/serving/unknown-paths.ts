@@ -6,7 +6,7 @@ import type { RouteOutline } from '../route.js';
 
 /** A path for logs and messages, which must not contain the token of a link. */
 export function hideLinkTokens(path: string): string {
-  return path.replace(/(^|\/)t\/[^/]+/gi, '$1t/***');
+  return path.replace(/(^|\/)t\/+[^/]+/gi, '$1t/***');
 }
 
 /**

@@ -11,7 +11,7 @@ let server: Awaited<ReturnType<typeof listen>>;
 beforeAll(async () => {
   const app = express();
   app.use('/away', () => Promise.reject(new mongo.MongoServerSelectionError('closed', { servers: new Map() } as never)));
-  app.use('/broken/t/secret', () => Promise.reject(new TypeError('secret words')));
+  app.use(['/broken/t/secret', '/empty/t//secret'], () => Promise.reject(new TypeError('secret words')));
   app.use(createErrorHandler({ debug: log, info: log, warn: log, error: log }));
   server = await listen(app);
 });
@@ -32,4 +32,6 @@ it('reveals nothing about other errors, and logs them without tokens', async () 
     { message: 'An unexpected error occurred on the server.', type: 'internal' },
   ]);
   expect(logged).toMatchObject([['Request:Failed', { uid, route: '/broken/t/***' }]]);
+  await fetch(`${server.url}/empty/t//secret`);
+  expect(logged[1]).toMatchObject(['Request:Failed', { route: '/empty/t/***' }]);
 });
