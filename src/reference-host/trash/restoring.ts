@@ -13,7 +13,7 @@ import { computeSortableNames } from '../tree/names/checked-name.js';
 import { claimFreeName } from '../tree/names/names.js';
 import { findFolderOrItem, treeModel, type FolderOrItem } from '../tree/tree-documents.js';
 import { addFolderSize, addRootSize } from '../tree/sizes.js';
-import { withTrashed, type RestoredLocation, type TrashedDocument } from './trash-mark.js';
+import { notInTrashError, withTrashed, type RestoredLocation, type TrashedDocument } from './trash-mark.js';
 import { announceItems } from './trashing.js';
 
 /** Name of the folder, in each user's folders, for restored documents whose own folder no longer exists. */
@@ -32,7 +32,7 @@ export interface RestoredDocument extends TrashedDocument, RestoredLocation {
  * `null`, to its former folder. If the former folder no longer exists, the document is restored to a folder of the user. If its name is taken,
  * a number is appended. If making all contents of a folder visible again takes longer than clients wait, this continues in the background.
  *
- * @throws UnknownIdError if the document is not in the trash; LargeImageError `conflict` if it is still being moved to the trash
+ * @throws LargeImageError `unknown-id` if the document is not in the trash; LargeImageError `conflict` if it is still being moved to the trash
  */
 export async function restoreFromTrash(
   context: HostContext,
@@ -52,7 +52,7 @@ export async function restoreFromTrash(
       await claimForRestoring(context, resource, { parentType: parent.type, parentId: parent.doc._id, name: '' });
       const rememberLocation = (newLocation: RestoredLocation) => void (chosenLocation = newLocation);
       const restoredLocation = await finishRestoring(context, { type, id }, rememberLocation);
-      if (restoredLocation === null) throw new UnknownIdError(type, id.toHexString());
+      if (restoredLocation === null) throw notInTrashError(type, id.toHexString());
       return restoredLocation;
     },
     () => chosenLocation,
@@ -94,7 +94,7 @@ async function claimForRestoring(context: HostContext, { type, doc }: FolderOrIt
   };
   const change = { $set: { 'trashed.restoring': location } };
   const { matchedCount } = await treeModel(context, type).updateOne(filter, change, withTrashed);
-  if (matchedCount === 0) throw new UnknownIdError(type, doc._id.toHexString());
+  if (matchedCount === 0) throw notInTrashError(type, doc._id.toHexString());
   announceStep('restore:claimed');
 }
 

@@ -1,11 +1,11 @@
 import type { Types } from 'mongoose';
-import { batches, iterateInSlices, groupInBatches, UnknownIdError } from '../../larger-host.js';
+import { batches, iterateInSlices, groupInBatches } from '../../larger-host.js';
 import { levelOn, requireLevel, type Principal } from '../access/access.js';
 import type { HostContext } from '../context.js';
 import type { FolderDocument } from '../tree/folder.model.js';
 import type { ItemDocument } from '../tree/item.model.js';
 import { treeModel, type FolderOrItem } from '../tree/tree-documents.js';
-import { withTrashed } from './trash-mark.js';
+import { notInTrashError, withTrashed } from './trash-mark.js';
 
 /** Number of documents whose rights are checked together. */
 const checkedBatchSize = 200;
@@ -78,7 +78,7 @@ async function loadTrashedDocuments(context: HostContext, references: readonly [
 /**
  * Loads documents in the trash that the caller may restore.
  *
- * @throws UnknownIdError for a document that is not in the trash; AccessDeniedError for a document that the caller may not restore
+ * @throws LargeImageError `unknown-id` for a document that is not in the trash; AccessDeniedError for a document that the caller may not restore
  */
 export async function loadRestorable(
   context: HostContext,
@@ -88,12 +88,12 @@ export async function loadRestorable(
   const documents = await loadTrashedDocuments(context, references);
   return documents.map((each, index) => {
     const [type, id] = references[index]!;
-    if (each === null) throw new UnknownIdError(type as 'item', id);
+    if (each === null) throw notInTrashError(type, id);
     const { resource, folder } = each;
     if (mayManage(resource, folder, principal)) return resource;
     if (resource.type === 'folder') requireLevel('folder', resource.doc, principal, 2);
     if (folder !== undefined) requireLevel('folder', folder, principal, 1);
-    throw new UnknownIdError(type as 'item', id);
+    throw notInTrashError(type, id);
   });
 }
 

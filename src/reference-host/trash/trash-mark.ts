@@ -1,4 +1,5 @@
 import { Schema, type Aggregate, type Query, type Types } from 'mongoose';
+import { LargeImageError } from '../../index.js';
 import type { FolderParentType } from '../tree/folder.model.js';
 
 /** A folder or item that was put into the trash, by model and id. */
@@ -38,6 +39,11 @@ export interface TrashMark {
 
 /** Member of schemas of documents that can be in the trash. */
 export const trashField = { trashed: { type: Schema.Types.Mixed, default: undefined } } as const;
+
+/** The error for an id that belongs to nothing in the trash. */
+export function notInTrashError(type: string, id: string): LargeImageError {
+  return new LargeImageError('unknown-id', `There is no ${type} with the id ${id} in the trash.`);
+}
 
 /** An option that makes queries also find folders and items in the trash. Other queries leave these documents out. */
 export const withTrashed: {

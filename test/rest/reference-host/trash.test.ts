@@ -124,7 +124,19 @@ describe('an item in the trash', () => {
     }
     expect((await stranger.send('DELETE', '/trash', namedAs({ item: [item] }))).status).toBe(403);
     await empty({ item: [item] });
-    expect((await admin.send('POST', '/resource/restore', namedAs({ item: [item] }))).status).toBe(400);
+    const { item: kept } = await newImage(await newFolder());
+    for (const id of [item, kept]) {
+      for (const [method, path] of [
+        ['POST', '/resource/restore'],
+        ['DELETE', '/trash'],
+      ] as const) {
+        expect(await admin.fails(method, path, namedAs({ item: [id] }))).toMatchObject({
+          status: 400,
+          code: 'unknown-id',
+          message: `There is no item with the id ${id} in the trash.`,
+        });
+      }
+    }
   });
 
   it('frees its name, and gets another if necessary when it is restored', async () => {
