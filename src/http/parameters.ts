@@ -95,12 +95,17 @@ export function parseBoolean(value: string): boolean {
   return ['true', 'on', '1', 'yes'].includes(value.trim().toLowerCase());
 }
 
-/** One of several words. */
-export function oneOf<const V extends string>(values: readonly V[], options: ParameterOptions = {}): Parameter<V | undefined> {
+/** One of several words. `elsewhere` are words that other routes answer in its place; only messages name them. */
+export function oneOf<const V extends string>(
+  values: readonly V[],
+  { elsewhere = [], ...options }: ParameterOptions & { elsewhere?: readonly string[] } = {},
+): Parameter<V | undefined> {
   return optional({ type: 'string', enum: values, ...options }, (value, name) => {
     const match = values.find((allowed) => allowed === value);
     if (match !== undefined) return match;
-    throw new BadParameterError(`Invalid value for ${name}: "${value}". Allowed values: ${values.join(', ')}.`);
+    throw new BadParameterError(
+      `Invalid value for ${name}: "${value}". Allowed values: ${[...values, ...elsewhere].join(', ')}.`,
+    );
   });
 }
 

@@ -133,7 +133,10 @@ const format = defineRoute({
   access: 'public',
   scope: scopes.read,
   cookie: true,
-  params: { ...annotationPath, format: required(oneOf(['geojson', 'qupath'])) },
+  params: {
+    ...annotationPath,
+    format: required(oneOf(['geojson', 'qupath'], { elsewhere: ['table.csv', 'table.arrow', 'table.parquet'] })),
+  },
   returns: { schema: featureCollectionSchema },
   errors: ['invalid', 'bad-parameter', 'access-denied', 'not-found', 'unknown-id', 'precondition-failed', 'busy'],
   authorize: loadToRead,

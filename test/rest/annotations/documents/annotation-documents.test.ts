@@ -114,7 +114,7 @@ describe('the interface for annotation documents', () => {
       });
     }
     expect((await at.admin.send('GET', `/annotation/${(await at.annotate({}))._id}/xml`)).body).toMatchObject({
-      message: 'Invalid value for format: "xml". Allowed values: geojson, qupath.',
+      message: 'Invalid value for format: "xml". Allowed values: geojson, qupath, table.csv, table.arrow, table.parquet.',
     });
   });
 
