@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { AccessDeniedError } from '../../errors.js';
 import type { Caller, HostAuth } from '../../host.js';
 import { FreshCache } from '../concurrency/fresh-cache.js';
+import { describeReturned } from './checked-access.js';
 import { createTokenVerifier } from './token-verifier.js';
 
 /**
@@ -25,7 +26,9 @@ export class Callers {
   readonly #verify: (token: string) => Promise<Caller | null>;
 
   constructor(private readonly auth: HostAuth) {
-    this.#verify = createTokenVerifier(auth);
+    const verify = createTokenVerifier(auth);
+    const name = auth.strategies === undefined ? 'auth.verify' : 'auth.caller';
+    this.#verify = async (token) => requireScopes(await verify(token), name);
   }
 
   /** Finds the owner of a token; `null` if the token is not valid, or has expired since the owner was cached. */
@@ -54,6 +57,13 @@ export class Callers {
 
 function digestOf(token: string): string {
   return createHash('sha256').update(token).digest('base64');
+}
+
+function requireScopes(caller: Caller | null, name: string): Caller | null {
+  if (caller == null) return null;
+  if (Array.isArray(caller.scopes)) return caller;
+  const problem = `${name} returned ${describeReturned(caller)} without a list \`scopes\`: it is ${describeReturned(caller.scopes)}`;
+  throw new TypeError(`${problem}. Return { id, admin, scopes: ['core.user_auth'] } for everything that the user can do.`);
 }
 
 function nullIfExpired({ caller }: { caller: Caller | null }): Caller | null {

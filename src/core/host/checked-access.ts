@@ -2,9 +2,13 @@ import { inspect } from 'node:util';
 import type { HostAccess, HostLogger } from '../../host.js';
 
 /** A value that a function of the host has returned, for a message. */
-function describeReturned(value: unknown): string {
+export function describeReturned(value: unknown): string {
   // The contents of objects stay out of the log: they may be documents with secrets.
-  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'a list' : 'an object';
+  if (Array.isArray(value)) return 'a list';
+  if (typeof value === 'object' && value !== null) {
+    const name = value.constructor?.name ?? 'Object';
+    return name === 'Object' ? 'an object' : `an object of the class ${name}`;
+  }
   return typeof value === 'function' ? 'a function' : inspect(value, { maxStringLength: 64 });
 }
 

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { limitEntries } from '../../core/concurrency/lru-options.js';
 import { TileSourceError } from '../../errors.js';
-import type { HostFiles, HostFileTree } from '../../host.js';
+import type { HostFiles, HostFileTree, HostLogger } from '../../host.js';
 import type { BlockCache } from './block-cache.js';
 import type { FolderContents, ItemFile } from '../../core/host/folder-contents.js';
 import type { FolderRecord, FileRecord, ItemRecord } from '../../core/host/records.js';
@@ -46,6 +46,7 @@ export interface HostFolderOptions {
   contents: FolderContents;
   files: HostFiles;
   blocks: BlockCache;
+  logger: HostLogger;
   /** The file of the image. Paths are relative to the folder of this file. */
   file: FileRecord;
   item: ItemRecord;

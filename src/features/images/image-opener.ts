@@ -147,7 +147,7 @@ export class ImageOpener {
   }
 
   async #makeInput(file: FileRecord, context: OpeningContext, fileIdChain: readonly string[]): Promise<SourceInput> {
-    const { records, files, blocks } = this.options;
+    const { records, files, blocks, logger } = this.options;
     const { itemId } = file;
     const isItemKnown = context.item !== undefined && context.item.id === itemId;
     const item = isItemKnown ? context.item! : itemId === null ? null : await records.findItem(itemId);
@@ -164,6 +164,7 @@ export class ImageOpener {
           contents: records.contents,
           files,
           blocks,
+          logger,
           file,
           item,
           findFolder: () => (folderPromise ??= records.findFolder(item.folderId)),
