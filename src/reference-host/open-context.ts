@@ -59,8 +59,10 @@ export async function openContext(
   const store = new ByteStore(resolve(options.dataDirectory));
   const storeId = await ensureStoreId(models);
   await store.initialize(storeId.toHexString());
-  const otherFolder = await findOtherFolder(models, store, storeId);
+  const otherFolder = await findOtherFolder(models, store);
   if (otherFolder !== null) logger.error({ folder: store.root, belongsTo: otherFolder }, 'Host:OtherDataFolder');
+  const isOwnFolder = await store.belongsTo(storeId.toHexString());
+  if (otherFolder === null && !isOwnFolder) logger.warn({ folder: store.root }, 'Host:FolderOfOtherDatabase');
 
   const buckets = new Buckets();
   closeSteps.push(() => buckets.close());
@@ -130,15 +132,11 @@ function selectTimeouts(uri: string): Partial<typeof databaseTimeouts> {
 }
 
 /**
- * Finds the data folder that the database belongs to; `null` if this is the folder of `store`. If the database belongs to no folder yet, the
- * folder of `store` is recorded.
+ * Finds the data folder that the database belongs to; `null` if this is the folder of `store`. If the database belongs to no folder yet, as a
+ * new one in memory does, the folder of `store` is recorded, even if another database has used it before.
  */
-async function findOtherFolder(
-  { hostState }: Models,
-  store: ByteStore,
-  databaseStoreId: Types.ObjectId,
-): Promise<DataFolder | null> {
-  const folderId = await store.readDirectoryId(databaseStoreId.toHexString());
+async function findOtherFolder({ hostState }: Models, store: ByteStore): Promise<DataFolder | null> {
+  const folderId = await store.readDirectoryId();
   const location = { root: store.root, machine: hostname() };
   if (folderId !== null) {
     await hostState.updateOne({ _id: 'store', folder: null }, { $set: { folder: folderId, ...location } });
@@ -146,8 +144,8 @@ async function findOtherFolder(
     const locationUpdate = await hostState.updateOne({ _id: 'store', folder: folderId }, { $set: location });
     if (locationUpdate.matchedCount > 0) return null;
   }
-  const { root, machine } = (await hostState.findById('store').lean()) ?? {};
-  return { root: root ?? null, machine: machine ?? null };
+  const { folder, root, machine } = (await hostState.findById('store').lean()) ?? {};
+  return folder == null ? null : { root: root ?? null, machine: machine ?? null };
 }
 
 /** The id of the data directory in the API, which is created if the database has none. */

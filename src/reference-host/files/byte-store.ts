@@ -191,13 +191,17 @@ export class ByteStore {
    * here.
    */
   async belongsTo(databaseId: string): Promise<boolean> {
-    return (await this.readDirectoryId(databaseId)) !== null;
+    return (await this.#readIds()).ownerId === databaseId;
   }
 
-  /** The id of this directory if it belongs to the database with this id, otherwise `null`. Copies of the directory have the same id. */
-  async readDirectoryId(databaseId: string): Promise<string | null> {
+  /** The id of this directory; `null` if it has none. Copies of the directory have the same id. */
+  async readDirectoryId(): Promise<string | null> {
+    return (await this.#readIds()).directoryId || null;
+  }
+
+  async #readIds(): Promise<{ ownerId: string; directoryId: string }> {
     const [ownerId = '', directoryId = ''] = (await readFile(this.#ownerPath, 'utf8').catch(() => '')).split('\n');
-    return ownerId === databaseId && directoryId !== '' ? directoryId : null;
+    return { ownerId, directoryId };
   }
 
   #uploadPath(uploadId: string): string {

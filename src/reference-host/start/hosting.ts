@@ -83,8 +83,9 @@ export async function openHost(hosting: HostingContext): Promise<OpenedHost> {
           },
         }),
       });
-      const { otherFolder } = host.context;
+      const { otherFolder, store, storeId } = host.context;
       if (otherFolder !== null) display.writeLine(describeOtherFolder(otherFolder, options.dataDirectory));
+      else if (!(await store.belongsTo(storeId.toHexString()))) display.writeLine(describeFormerFiles(options.dataDirectory));
       host.context.rescan = rescans === null ? null : () => rescans.rescan();
       return host;
     },
@@ -117,6 +118,14 @@ function describeOtherFolder({ root, machine }: DataFolder, folder: string): str
   return (
     `WRONG DATA FOLDER: this database belongs to ${otherFolderName}, not to ${folder}. Uploaded files and cached pictures are not found here, and nothing is ` +
     'swept. Set DATA_DIR to that folder. If it is permanently lost, see "Backup and restore" in docs/operations.md.'
+  );
+}
+
+/** Says that the data folder has files of another database. */
+function describeFormerFiles(folder: string): string {
+  return (
+    `The data folder ${folder} has been used with another database, such as one in memory, whose records are lost when the server stops. ` +
+    'The files of that database stay in the folder, but are not shown. For a folder without them, set DATA_DIR to an empty folder.'
   );
 }
 

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import sharp from 'sharp';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createReferenceHost, type ReferenceHost } from '../../../src/reference-host/index.js';
+import { startTestDatabase } from '../../support/hosts/database.js';
 import { startHost, type Client, type TestHost } from '../../support/hosts/reference-host.js';
 import { until } from '../../support/run/until.js';
 
@@ -72,4 +73,30 @@ describe('a second server on the same database', () => {
     second.host = null;
     await rename(moved, started.dataDirectory);
   });
+});
+
+it('uses a folder of another database with a new one, and says so', async () => {
+  const former = await startHost();
+  const logged: string[] = [];
+  const log = (_fields: object, event: string) => void logged.push(event);
+  const logger = { debug() {}, info: log, warn: log, error: log };
+  const dataDirectory = await mkdtemp(join(tmpdir(), 'new-data-'));
+  const { uri: mongoUri, stop } = await startTestDatabase();
+  const events = async (directory: string) => {
+    logged.length = 0;
+    const host = await createReferenceHost({ mongoUri, dataDirectory: directory, passwordMemoryKiB: 8, logger });
+    await until('the host has swept', () => logged.includes('Sweep:Done'));
+    await host.close();
+    return logged.filter((event) => event.includes('Folder'));
+  };
+  try {
+    expect(await events(former.dataDirectory)).toEqual(['Host:FolderOfOtherDatabase']);
+    expect(await events(former.dataDirectory)).toEqual(['Host:FolderOfOtherDatabase']);
+    // The files of the new database are in the former folder now.
+    expect(await events(dataDirectory)).toEqual(['Host:OtherDataFolder']);
+  } finally {
+    await stop();
+    await former.close();
+    await rm(dataDirectory, { recursive: true, force: true });
+  }
 });
