@@ -23,5 +23,8 @@ declare module 'dcmjs' {
     };
     WriteBufferStream: typeof WriteBufferStream;
   };
-  export const log: { setLevel(level: string): void };
+  interface Logger {
+    setLevel(level: string): void;
+  }
+  export const log: Logger & { getLoggers(): Record<string, Logger> };
 }

@@ -1,7 +1,7 @@
 import { data, log } from 'dcmjs';
 
-// The library warns on the console of values that it repairs.
-log.setLevel('silent');
+// The library and its parts write to the console about values that they repair.
+for (const logger of [log, ...Object.values(log.getLoggers())]) logger.setLevel('silent');
 
 /** The parts of dcmjs that are used. The bundle contains only these, because they are imported by name. */
 export const { DicomMessage, DicomMetaDictionary, WriteBufferStream } = data;

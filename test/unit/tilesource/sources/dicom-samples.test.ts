@@ -1,11 +1,15 @@
 import sharp from 'sharp';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
+import { headerToJson } from '../../../../src/tilesource/sources/dicom/header-json.js';
 import { dicomSource } from '../../../../src/tilesource/sources/dicom/dicom-source.js';
 import { memoryInput } from '../../../support/images/memory-input.js';
 import { expectRefused } from '../../../support/images/refusals.js';
 import { wholeLevel, worstDifference } from '../../../support/images/whole-level.js';
 import { asBigEndian, writeDicom, type WrittenDicom } from '../../../support/writers/dicom-writer.js';
 import { writeJpeg2000 } from '../../../support/writers/jpeg2000-writer.js';
+
+// The library takes the functions of the console when it is loaded.
+const written = vi.hoisted(() => (['error', 'warn', 'log'] as const).map((name) => vi.spyOn(console, name)));
 
 const base = '1.2.840.10008.1.2';
 /** Two frames of three by five pixels, so that frames of bytes begin in the middle of words. */
@@ -134,4 +138,16 @@ describe('samples of DICOM', () => {
     await expectRefused(dicomSource, memoryInput(list, 'DICOMDIR'), 'contains no image (DICOMDIR)');
     await expectRefused(dicomSource, memoryInput(without.subarray(0, -3), 'cut.dcm'), 'Corrupt DICOM');
   });
+});
+
+it('reads an element whose type depends on others without writing to the console', async () => {
+  // The smallest pixel value, in a file whose elements have no types.
+  const bytes = Buffer.concat([
+    Buffer.alloc(128),
+    Buffer.from('DICM\x02\0\0\0UL\x04\0\x1a\0\0\0', 'latin1'),
+    Buffer.from(`\x02\0\x10\0UI\x12\0${base}\0`, 'latin1'),
+    Buffer.from('\x28\0\x06\x01\x02\0\0\0\x07\0', 'latin1'),
+  ]);
+  expect(Object.keys(await headerToJson(bytes, ''))).toEqual(['00280106']);
+  expect(written.flatMap(({ mock }) => mock.calls)).toEqual([]);
 });
