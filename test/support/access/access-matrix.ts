@@ -191,6 +191,8 @@ const dicomSearch = { kind: 'public', scope: 'core.data.read', params: dicomUids
 const dicomGone = { ...dicomSearch, admitted: 404 } as const;
 const dicomLink = { ...link, params: dicomUids } as const;
 const dicomStore = { kind: 'public', scope: 'core.data.write', params: dicomUids, admitted: 501 } as const;
+/** Storing is never possible, so the link is not checked. */
+const dicomStoreByLink = { kind: 'public', params: { ...dicomUids, token: 'x'.repeat(43) }, admitted: 501 } as const;
 const itemRead = { kind: 'read', scope: 'core.data.read' } as const;
 const itemWrite = { kind: 'write', scope: 'core.data.write' } as const;
 const everybody = { kind: 'public', scope: 'core.data.read' } as const;
@@ -294,7 +296,9 @@ export const accessMatrix: Readonly<Record<string, MatrixEntry>> = {
   'GET /dicomweb/studies/:study/thumbnail': dicomGone,
   'GET /dicomweb/t/:token/studies/:study/thumbnail': dicomLink,
   'POST /dicomweb/studies': dicomStore,
+  'POST /dicomweb/t/:token/studies': dicomStoreByLink,
   'POST /dicomweb/studies/:study': dicomStore,
+  'POST /dicomweb/t/:token/studies/:study': dicomStoreByLink,
   'GET /item/:itemId/dicomweb': { ...itemRead, admitted: 409 },
   'GET /item/:itemId/zarr/*': { ...zarr, params: { '*': 'a.ome.zarr/zarr.json' } },
   'GET /item/:itemId/zarr2/*': { ...zarr, params: { '*': 'a.ome.zarr/.zgroup' } },
