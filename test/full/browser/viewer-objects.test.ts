@@ -175,8 +175,8 @@ describe.skipIf(executablePath === null)('the table of shapes on the page', () =
     await panel().getByRole('button', { name: 'Plot', exact: true }).click();
     await panel().getByLabel('Horizontal').selectOption('/score');
     const drawn = panel().getByRole('img', { name: 'Histogram of /score' });
-    await drawn.waitFor();
-    const over = (await drawn.locator('.u-over').boundingBox())!;
+    // The plot is replaced while its values arrive, so its box can be missing for a moment.
+    const over = await until('the plot is shown', () => drawn.locator('.u-over').boundingBox());
     await page.mouse.move(over.x + 2, over.y + 40);
     await page.mouse.down();
     await page.mouse.move(over.x + over.width / 4, over.y + 60);
