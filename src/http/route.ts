@@ -6,7 +6,7 @@ import type { Parameters, ParameterValues } from './parameters.js';
 import type { RouteSchema } from './schemas.js';
 
 /**
- * Who can call a route. Permissions on documents are checked separately, by {@link RouteDefinition.authorize} or the handler.
+ * The callers that a route admits. Permissions on documents are checked separately, by {@link RouteDefinition.authorize} or the handler.
  * - `public`: everyone.
  * - `user`: signed-in users.
  * - `token`: everyone with a valid token, including anonymous sessions. A user's token needs the scope of the route, if there is

@@ -76,7 +76,7 @@ export function parseFill(text: string | undefined): Fill | null {
   return { color: parseColor(isCorner ? text.slice('corner:'.length) : text), anchor: isCorner ? 'corner' : 'center' };
 }
 
-/** What happens to tiles at the border. `pad` without a color pads them with zeros. */
+/** The treatment of tiles at the border. `pad` without a color pads them with zeros. */
 export type Edge = { kind: 'pad'; color: Rgba | null } | { kind: 'crop' };
 
 /**

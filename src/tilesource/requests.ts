@@ -26,7 +26,7 @@ export interface TileRequest extends RenderRequest {
   x: number;
   y: number;
   /**
-   * What happens to tiles at the border. Absent, `none` or `false`: they are padded to full size, with transparent pixels if the
+   * The treatment of tiles at the border. Absent, `none` or `false`: they are padded to full size, with transparent pixels if the
    * encoding has alpha, otherwise with black. `crop` or `true`: they are cropped. Any other text is a color to pad with.
    */
   edge?: string;

@@ -46,7 +46,7 @@ export const queueNames: readonly string[] = Object.keys(defaultQueues);
 /** The queues of an installation. */
 export type Queues = Readonly<Record<QueueName, WorkQueue>>;
 
-/** What messages call the tasks of each queue. */
+/** Names of the tasks of each queue, for messages. */
 const taskNames: Readonly<Record<QueueName, string>> = {
   tiles: 'tiles',
   chunks: 'chunks of OME-Zarr',

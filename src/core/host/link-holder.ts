@@ -1,6 +1,6 @@
 import type { Caller } from '../../host.js';
 
-/** What the holder of a link may read. */
+/** The data that the holder of a link may read. */
 export interface LinkLimits {
   /** The item whose image the holder may read. */
   itemId: string;

@@ -27,7 +27,7 @@ export interface ConfigurationItemsOptions {
   leases: Leases;
 }
 
-/** What is currently stored of a configuration. */
+/** The currently stored parts of a configuration. */
 interface ConfigurationState {
   folder: FolderRecord;
   name: string;

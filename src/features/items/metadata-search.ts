@@ -10,7 +10,7 @@ import { parseMetadataQuery } from './metadata-query.js';
 export interface MetadataSearchRequest {
   /** Words and `"quoted phrases"`, all of which must be found; `key:<name>` selects the fields to search. */
   query: string;
-  /** What to search: `item`, `folder`, or both. Other values are refused. */
+  /** The kinds of documents to search: `item`, `folder`, or both. Other values are refused. */
   types: readonly unknown[];
   /** Level that the caller needs on a document to find it. */
   level: 0 | 1 | 2;

@@ -1,7 +1,7 @@
 import type { Request, Response } from 'express';
 
 /**
- * Who sent a request.
+ * The kind of client that sent a request.
  * - `own`: a page of this server, a page whose origin the host's CORS headers name and allow to send credentials, or a client that
  *   is not a browser.
  * - `any-site`: a page whose origin the host's CORS headers allow, but not to send credentials.

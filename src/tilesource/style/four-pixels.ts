@@ -73,7 +73,7 @@ interface PairedBands {
   baseBand: number;
   /** Index in a pixel of the band that is multiplied. */
   multipliedBand: number;
-  /** What is subtracted from the index of a pair to find its color in `colors`. */
+  /** Index of the pair whose color is the first one in `colors`. */
   offset: number;
   colors: Int32Array;
 }

@@ -67,7 +67,7 @@ export function projectionControls(options: {
     onChange(shownProjection);
   }
 
-  /** As many planes as possible, with the plane `middle` in the middle if the ends allow it. */
+  /** The largest allowed range of planes. The plane `middle` is in its middle, unless the stack ends before that. */
   function rangeAround(middle: number) {
     const count = Math.min(maxPlanes, axis.range);
     const from = Math.min(axis.range - count, Math.max(0, middle - Math.floor(count / 2)));

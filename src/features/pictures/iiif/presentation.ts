@@ -10,7 +10,7 @@ const maxFrames = 1000;
 /** Longest side of thumbnails in pixels. */
 const thumbnailSide = 256;
 
-/** What a manifest says about an image. */
+/** The facts about an image from which its manifest is made. */
 export interface PresentedImage {
   itemId: string;
   name: string;

@@ -27,7 +27,7 @@ interface Palette {
   bits: number;
 }
 
-/** What the boxes of a file say about the samples of its code streams. */
+/** The meaning of the samples in the code streams, as the boxes of the file state it. */
 export interface ColorInterpretation {
   /** Number of the enumerated color space; `null` if the file names none. */
   colorSpace: number | null;
